@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "proto/exthdr.h"
+
+static const struct rds_ext_desc ext_table[RDS_EXT_MAX] = {
+	[RDS_EXT_VERSION]	= { RDS_EXT_VERSION,	4, "VERSION" },
+	[RDS_EXT_RDMA]		= { RDS_EXT_RDMA,	4, "RDMA" },
+	[RDS_EXT_RDMA_DEST]	= { RDS_EXT_RDMA_DEST,	8, "RDMA_DEST" },
+	[RDS_EXT_RDMA_BYTES]	= { RDS_EXT_RDMA_BYTES,	8, "RDMA_BYTES" },
+	[RDS_EXT_NPATHS]	= { RDS_EXT_NPATHS,	2, "NPATHS" },
+	[RDS_EXT_GEN_NUM]	= { RDS_EXT_GEN_NUM,	4, "GEN_NUM" },
+	[RDS_EXT_SPORT_IDX]	= { RDS_EXT_SPORT_IDX,	1, "SPORT_IDX" },
+};
+
+/**
+ * rds_ext_desc() - look a type up
+ * @type: first byte of an element
+ *
+ * Return: its description, or NULL for one that has no known length.
+ */
+const struct rds_ext_desc *rds_ext_desc(u8 type)
+{
+	if (type >= ARRAY_SIZE(ext_table) || !ext_table[type].type)
+		return NULL;
+	return &ext_table[type];
+}
+
+/**
+ * rds_ext_iter_init() - start at the first element
+ * @it: the iterator
+ * @area: the extension area; must outlive the iterator and what it returns
+ */
+void rds_ext_iter_init(struct rds_ext_iter *it, const u8 area[RDS_EXTHDR_SPACE])
+{
+	it->area = area;
+	it->pos = 0;
+}
+
+/**
+ * rds_ext_next() - take the next element
+ * @it: the iterator
+ * @out: the element, written only when one is returned
+ *
+ * Ends at a zero type, at a type of 16 or more, and when a body would run past the area.  An
+ * unknown type below 16 is returned with an empty body, and parsing goes on at the very next
+ * byte: that is what every peer does, so what a sender may append depends on it.
+ *
+ * Return: 1 with an element, 0 at the end; then it stays at the end.
+ */
+int rds_ext_next(struct rds_ext_iter *it, struct rds_ext *out)
+{
+	const struct rds_ext_desc *desc;
+	unsigned int len;
+	u8 type;
+
+	if (it->pos >= RDS_EXTHDR_SPACE)
+		return 0;
+	type = it->area[it->pos];
+	desc = rds_ext_desc(type);
+	len = desc ? desc->len : 0;
+	if (type == RDS_EXT_NONE || type >= RDS_EXT_MAX || it->pos + 1 + len > RDS_EXTHDR_SPACE) {
+		it->pos = RDS_EXTHDR_SPACE;
+		return 0;
+	}
+
+	out->type = type;
+	out->len = len;
+	out->body = it->area + it->pos + 1;
+	out->desc = desc;
+	it->pos += 1 + len;
+	return 1;
+}
+
+/**
+ * rds_ext_append() - add an element behind those already there
+ * @area: the extension area, zeroed before the first element
+ * @used: bytes in use, 0 before the first element; advanced on success
+ * @type: a known type
+ * @body: as many bytes as the type implies, in wire order
+ *
+ * Return: false, with nothing changed, if the type is unknown or the element does not fit.
+ */
+bool rds_ext_append(u8 area[RDS_EXTHDR_SPACE], unsigned int *used, enum rds_ext_type type,
+		    const void *body)
+{
+	const struct rds_ext_desc *desc = rds_ext_desc(type);
+
+	if (!desc || *used > RDS_EXTHDR_SPACE || 1u + desc->len > RDS_EXTHDR_SPACE - *used)
+		return false;
+	area[*used] = desc->type;
+	memcpy(area + *used + 1, body, desc->len);
+	*used += 1 + desc->len;
+	return true;
+}
+
+/**
+ * rds_handshake_build() - write the extension area of a handshake ping or pong
+ * @area: the area; every byte is written
+ * @npaths: how many paths this node supports
+ * @gen: this node's boot generation, not 0
+ * @sport_idx: whether our TCP source ports tell the path number
+ *
+ * The order matters: an old peer knows NPATHS only and stops at the zero that is the body of
+ * SPORT_IDX.
+ */
+void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen, bool sport_idx)
+{
+	static const u8 zero;
+	unsigned int used = 0;
+	u8 body[4];
+
+	static_assert(1 + 2 + 1 + 4 + 1 + 1 <= RDS_EXTHDR_SPACE);
+
+	memset(area, 0, RDS_EXTHDR_SPACE);
+	rds_store_be16(body, npaths);
+	rds_ext_append(area, &used, RDS_EXT_NPATHS, body);
+	rds_store_be32(body, gen);
+	rds_ext_append(area, &used, RDS_EXT_GEN_NUM, body);
+	if (sport_idx)
+		rds_ext_append(area, &used, RDS_EXT_SPORT_IDX, &zero);
+}
+
+/**
+ * rds_handshake_parse() - read the extension area of a handshake ping or pong
+ * @area: the area; any 16 bytes will do
+ * @out: what it says; an element that comes twice counts with its last value
+ */
+void rds_handshake_parse(const u8 area[RDS_EXTHDR_SPACE], struct rds_handshake *out)
+{
+	struct rds_ext_iter it;
+	struct rds_ext ext;
+
+	memset(out, 0, sizeof(*out));
+	rds_ext_iter_init(&it, area);
+	while (rds_ext_next(&it, &ext)) {
+		switch (ext.type) {
+		case RDS_EXT_NPATHS:
+			out->npaths = rds_load_be16(ext.body);
+			out->has_npaths = true;
+			break;
+		case RDS_EXT_GEN_NUM:
+			out->gen = rds_load_be32(ext.body);
+			out->has_gen = true;
+			break;
+		case RDS_EXT_SPORT_IDX:
+			out->sport_idx = true;
+			break;
+		default:
+			out->unknown++;
+		}
+	}
+}
