@@ -8,6 +8,7 @@
 
 #ifdef __KERNEL__
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/stddef.h>
 #include <linux/types.h>
 #else
@@ -39,7 +40,7 @@
  * @flags: RDS_WIRE_F_*
  * @credit: buffers granted to the peer, RDMA only
  * @padding: zero when sent, ignored when received
- * @csum: Internet checksum of the header, in wire order; 0 means there is none
+ * @csum: Internet checksum of the header; 0 means there is none
  * @exthdr: packed extension elements
  */
 struct rds_wire_header {
@@ -51,9 +52,9 @@ struct rds_wire_header {
 	__u8	flags;
 	__u8	credit;
 	__u8	padding[4];
-	__u16	csum;
+	__be16	csum;
 	__u8	exthdr[RDS_EXTHDR_SPACE];
-} __attribute__((packed));
+} __packed;
 
 static_assert(offsetof(struct rds_wire_header, seq) == 0);
 static_assert(offsetof(struct rds_wire_header, ack) == 8);

@@ -56,13 +56,12 @@ static u16 header_sum(const struct rds_wire_header *h)
  * rds_header_csum_set() - store the checksum of a finished header
  * @h: the header, complete but for the checksum
  *
- * A header with an assigned sequence number or a length never sums to 0xffff by accident of
- * being empty, and a stored 0 is accepted as "no checksum" anyway.
+ * A sum that comes out as 0 reads as "no checksum", which every receiver accepts as well.
  */
 void rds_header_csum_set(struct rds_wire_header *h)
 {
 	h->csum = 0;
-	rds_store_be16((u8 *)&h->csum, (u16)~header_sum(h));
+	h->csum = cpu_to_be16((u16)~header_sum(h));
 }
 
 /**

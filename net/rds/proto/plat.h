@@ -41,6 +41,7 @@ typedef int64_t s64;
 #define be32_to_cpu(x)	be32toh(x)
 #define be64_to_cpu(x)	be64toh(x)
 
+#define __packed	__attribute__((packed))
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* C11 static_assert wants a message, the kernel's does not */

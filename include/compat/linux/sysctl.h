@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef _RDS_COMPAT_LINUX_SYSCTL_H
+#define _RDS_COMPAT_LINUX_SYSCTL_H
+
+#include_next <linux/sysctl.h>
+
+/* A proc_handler of ours takes a "RDS_CTL_CONST struct ctl_table *". */
+#ifdef RDS_HAVE_CONST_CTL_TABLE
+#define RDS_CTL_CONST const
+#else
+#define RDS_CTL_CONST
+#endif
+
+#endif
