@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "proto/stream.h"
+#include "proto/plat.h"
+#include <net/rds/stream.h>
 
 /**
  * rds_stream_init() - stand before the first message of a stream

@@ -3,10 +3,9 @@
  * Finds the messages in a byte stream.  The parser keeps the header; payload stays where it
  * arrived, and the caller is told how much of it belongs to the present message.
  */
-#ifndef _RDS_PROTO_STREAM_H
-#define _RDS_PROTO_STREAM_H
+#ifndef _NET_RDS_STREAM_H
+#define _NET_RDS_STREAM_H
 
-#include "proto/plat.h"
 #include <net/rds/wire.h>
 
 /**
