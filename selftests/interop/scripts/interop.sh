@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# interop.sh STACK_A STACK_B: runs in both guests; ping, exchange, congestion and forced resets
+# over IPv4 and IPv6. Only from ours to in-tree may a message be missing after a reset, and only
+# if in-tree's TCP had acknowledged it: that is watched on the wire.
+set -u
+. selftests/lib/lib.sh
+
+if [ "$RDS_GUEST" = a ]; then peer_stack=$2; else peer_stack=$1; fi
+if [ "${RDS_LOAD:-ci}" = full ]; then
+	count=20000 slow_count=6000 slow_rounds=12 resets=50 reset_count=2000 limit=600
+else
+	count=1500 slow_count=900 slow_rounds=4 resets=6 reset_count=200 limit=100
+fi
+limit=$((limit * ${RDS_SLOW:-1}))
+
+lossy=
+case "$peer_stack" in
+intree*) lossy="--tx-lossy --sniff rds0" ;;
+esac
+
+# In-tree forgets now and then to wake a congested sender; ours may not.
+tolerate=
+case "$RDS_STACK" in
+intree*) tolerate=--tolerate-lost-wakeup ;;
+esac
+
+if [ "$RDS_GUEST" = a ]; then
+	ctl="--ctl-listen $RDS_CTLSELF"
+else
+	ctl="--ctl-connect $RDS_CTLPEER"
+fi
+
+# xchg NAME PORT OPTIONS...
+xchg() {
+	name=$1 port=$2
+	shift 2
+	if timeout $((limit + 20)) "$RDS_BIN/rds-xchg" $ctl,"$port" --port "$port" --label "$name" \
+	    --timeout "$limit" --stuck "$((30 * ${RDS_SLOW:-1}))" $tolerate "$@" "$self" "$peer"; then
+		ok "$name"
+	else
+		not_ok "$name" "rds-xchg exit status $?"
+	fi
+}
+
+modprobe -q tcp_diag || :
+for fam in 4 6; do
+	if [ $fam = 4 ]; then
+		self=$RDS_SELF4 peer=$RDS_PEER4 base=4000
+	else
+		self=$RDS_SELF6 peer=$RDS_PEER6 base=4100
+	fi
+	if "$RDS_BIN/rds-probe" ping 20 "$self" "$peer" 10000; then
+		ok "interop.v$fam.ping"
+	else
+		not_ok "interop.v$fam.ping" "an answer is missing"
+	fi
+	xchg "interop.v$fam.exchange" $((base + 1)) --count $count --seed $((fam * 1000 + 1)) \
+		--sndbuf 2097152 --rcvbuf 2097152
+	xchg "interop.v$fam.congestion" $((base + 2)) --count $slow_count --seed $((fam * 1000 + 2)) \
+		--flat --max-len 8192 --slow-reader $slow_rounds
+	xchg "interop.v$fam.resets" $((base + 3)) --count $reset_count --seed $((fam * 1000 + 3)) \
+		--sndbuf 2097152 --rcvbuf 2097152 --max-bytes 4000000000 --resets $resets $lossy
+done
+exit $LIB_FAILED
