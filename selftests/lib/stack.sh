@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Loading and unloading a stack inside a guest. RDS_MODS_ours and RDS_MODS_intree hold words
+# "name:srcversion:build-id" in load order, written by the runner from the files it put into
+# /run/rds/mod/<stack>/; "-" stands for what a file does not have.
+
+# stack_files ours|intree
+stack_files() {
+	case "$1" in
+	ours)	echo "${RDS_MODS_ours:-}" ;;
+	intree*)	echo "${RDS_MODS_intree:-}" ;;
+	esac
+}
+
+# loaded_identity MODULE: srcversion:build-id of what the kernel runs now
+loaded_identity() {
+	_src=$(cat "/sys/module/$1/srcversion" 2>/dev/null) || _src=-
+	_id=$(od -An -v -tx1 -j16 "/sys/module/$1/notes/.note.gnu.build-id" 2>/dev/null | tr -d ' \n')
+	echo "${_src:--}:${_id:--}"
+}
+
+# load_stack ours|intree: insmod each file and see that the kernel now runs just that file
+load_stack() {
+	case "$1" in
+	intree*)	_dir=/run/rds/mod/intree ;;
+	*)	_dir=/run/rds/mod/$1 ;;
+	esac
+	[ -n "$(stack_files "$1")" ] || { echo "# no modules of stack $1 here"; return 1; }
+	for _w in $(stack_files "$1"); do
+		_m=${_w%%:*}
+		for _d in $(modinfo -F depends "$_dir/$_m.ko" | tr , ' '); do
+			case "$_d" in
+			rds|rds_*) ;;
+			*) modprobe "$_d" || return 1 ;;
+			esac
+		done
+		[ -e "/sys/module/$_m" ] || insmod "$_dir/$_m.ko" || return 1
+		_have=$(loaded_identity "$_m")
+		if [ "$_have" != "${_w#*:}" ]; then
+			echo "@${RDS_NONCE:-} fail loaded $_m has srcversion:build-id $_have, its file ${_w#*:}"
+			return 1
+		fi
+	done
+}
+
+# unload_stack [SECONDS]: succeeds once no rds module is loaded
+unload_stack() {
+	_n=$((${1:-10} * 20))
+	while :; do
+		for _m in $(awk '$1 ~ /^rds/ || $4 ~ /(^|,)rds(_|,)/ { print $1 }' /proc/modules); do
+			rmmod "$_m" 2>/dev/null
+		done
+		grep -q '^rds' /proc/modules || return 0
+		_n=$((_n - 1))
+		[ $_n -gt 0 ] || return 1
+		sleep 0.05
+	done
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# build.sh K        build our modules for kernel K (6.12, 6.1, debug) in build/mod/K; the finished
+#                   files are copied to build/mod/K/ko
+# build.sh --tools  build all user programs to build/bin
+#
+# A warning from one of our files fails the build.
+set -eu
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+jobs=${RDS_JOBS:-2}
+what=${1:?usage: build.sh KERNEL|--tools}
+mkdir -p "$top/build/mod" "$top/build/bin"
+
+if [ "$what" = --tools ]; then
+	exec 9>"$top/build/bin.lock"
+	flock 9
+	rc=0
+	# -k: a program that does not compile is reported, and does not keep the others from being tried
+	if [ -f "$top/tools/Makefile" ]; then
+		make -k -s -j"$jobs" -C "$top/tools" O="$top/build/bin" || rc=1
+	fi
+	make -k -s -j"$jobs" -C "$top/selftests" O="$top/build/bin" || rc=1
+	exit $rc
+fi
+
+[ -d "$top/net/rds" ] || { echo "build: no net/rds in $top" >&2; exit 1; }
+kdir=$("$top/selftests/vm/fetch.sh" --kdir "$what")
+dir=$top/build/mod/$what
+log=$dir/build.log
+mkdir -p "$dir/ko"
+exec 9>"$dir/lock"
+flock 9
+# What was removed from the sources must go, what the build made must stay.
+for d in net include; do
+	rsync -a --delete --exclude='*.o' --exclude='*.ko' --exclude='*.mod' --exclude='*.mod.c' \
+		--exclude='.*.cmd' --exclude='*.order' --exclude='*.a' "$top/$d/" "$dir/$d/"
+done
+cp -p "$top/Kbuild" "$dir/Kbuild"
+# vmlinux with type information is not in the headers packages: no BTF for modules.
+if ! make -j"$jobs" -C "$kdir" M="$dir" CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$log" 2>&1; then
+	grep -E 'error|Error|undefined|warning' "$log" | head -n 40 >&2
+	echo "build: modules for $what failed, see $log" >&2
+	exit 1
+fi
+if grep -E '(^|[ /])(net/rds|include)/.*(warning|WARNING):|^WARNING: modpost:.*rds' "$log" >&2; then
+	echo "build: warnings in modules for $what, see $log" >&2
+	rm -f "$dir"/net/rds/.*.cmd
+	exit 1
+fi
+find "$dir/net" -name '*.ko' | while read -r ko; do
+	cmp -s "$ko" "$dir/ko/${ko##*/}" || { cp "$ko" "$dir/ko/.new" && mv "$dir/ko/.new" "$dir/ko/${ko##*/}"; }
+done

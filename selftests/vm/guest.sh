@@ -1,0 +1,199 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Process 1 of a guest once the host's tree is mounted: loads the stack, runs the command, looks for
+# anything left behind, powers off. Its lines for the runner start with @ and the run's own word.
+
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=/root LANG=C.UTF-8 TERM=vt100
+set -a
+. /run/rds/env
+set +a
+
+say() { echo "@$RDS_NONCE $*"; }
+
+finish() {
+	say end
+	poweroff_now
+}
+
+poweroff_now() {
+	sync
+	echo o >/proc/sysrq-trigger
+	# The request is carried out by a work item; process 1 must not exit before.
+	while :; do sleep 10; done
+}
+
+fatal() {
+	say fail "$*"
+	finish
+}
+
+mount_rest() {
+	mkdir -p /dev/pts /dev/shm
+	mount -t devpts -o mode=620,ptmxmode=666 pts /dev/pts
+	mount -t tmpfs -o mode=1777 shm /dev/shm
+	ln -sfn /proc/self/fd /dev/fd
+	ln -sfn /proc/self/fd/0 /dev/stdin
+	ln -sfn /proc/self/fd/1 /dev/stdout
+	ln -sfn /proc/self/fd/2 /dev/stderr
+	mount -t debugfs debug /sys/kernel/debug 2>/dev/null
+	mount -t tracefs trace /sys/kernel/tracing 2>/dev/null
+	mkdir -p "/lib/modules/$(uname -r)"
+	mount --bind "$RDS_KROOT/lib/modules/$(uname -r)" "/lib/modules/$(uname -r)"
+	mkdir -p /run/netns /run/lock
+	# One log of ours each: what the host keeps in its own is none of a guest's business.
+	mount -t tmpfs log /var/log
+}
+
+# The runner's port is found by its name; there is no udev to make a link.
+open_port() {
+	for p in /sys/class/virtio-ports/*; do
+		[ "$(cat "$p/name" 2>/dev/null)" = verdict ] && exec >"/dev/${p##*/}" 2>&1
+	done
+}
+
+tune() {
+	dmesg -n 8
+	echo 1 >/proc/sys/kernel/sysrq
+	echo 1 >/proc/sys/kernel/panic_on_oops
+	for f in unknown_nmi_panic:1 hung_task_timeout_secs:"$RDS_HUNG_S" watchdog_thresh:40; do
+		[ -e "/proc/sys/kernel/${f%:*}" ] && echo "${f#*:}" >"/proc/sys/kernel/${f%:*}"
+	done
+	for f in default all; do
+		echo 0 >"/proc/sys/net/ipv6/conf/$f/accept_dad"
+		echo 0 >"/proc/sys/net/ipv6/conf/$f/router_solicitations"
+	done
+	ip link set lo up
+	hostname "rds-$RDS_GUEST" 2>/dev/null || echo "rds-$RDS_GUEST" >/proc/sys/kernel/hostname
+}
+
+# nic MAC NAME ADDR...
+nic() {
+	mac=$1 name=$2
+	shift 2
+	for d in /sys/class/net/*; do
+		[ "$(cat "$d/address" 2>/dev/null)" = "$mac" ] || continue
+		ip link set "${d##*/}" down
+		ip link set "${d##*/}" name "$name"
+		for a in "$@"; do
+			ip addr add "$a" dev "$name" $(case $a in *:*) echo nodad ;; esac)
+		done
+		ip link set "$name" up
+		return
+	done
+	fatal "no interface with address $mac"
+}
+
+network() {
+	[ -n "${RDS_SELF4:-}" ] || return 0
+	modprobe -q virtio_net
+	nic "$RDS_MAC0" rds0 "$RDS_SELF4/24" "$RDS_SELF6/64"
+	nic "$RDS_MAC1" ctl0 "$RDS_CTLSELF/24"
+}
+
+slab_objects() {
+	echo 1 >"/sys/kernel/slab/$1/shrink" 2>/dev/null
+	n=$(cat "/sys/kernel/slab/$1/objects" 2>/dev/null) || n=0
+	echo "${n%% *}"
+}
+
+# until SECONDS CMD...: polls, because none of what is waited for here can be subscribed to
+until_true() {
+	limit=$(($1 * 10)) i=0
+	shift
+	while ! "$@"; do
+		i=$((i + 1))
+		[ $i -lt $limit ] || return 1
+		sleep 0.1
+	done
+}
+
+# The kernel frees the last namespace it took down only while taking down the next one.
+ns_flush() { unshare -n true; }
+ns_gone() { ns_flush; [ "$(slab_objects net_namespace)" -le "$ns_before" ]; }
+caches_gone() { ! ls -d /sys/kernel/slab/rds_* >/dev/null 2>&1; }
+rds_modules() { awk '$1 ~ /^rds/ || $4 ~ /(^|,)rds(_|,)/ { print $1 }' /proc/modules; }
+
+# Modules nobody uses go first; a module in use may be let go of by a work item a moment later.
+unload_round() {
+	for m in $(rds_modules); do
+		rmmod "$m" 2>/dev/null
+	done
+	[ -z "$(rds_modules)" ]
+}
+
+check_left() {
+	limit=$((15 * RDS_SLOW))
+	kill -9 -1 2>/dev/null
+	for n in /run/netns/*; do
+		[ -e "$n" ] && ip netns del "${n##*/}"
+	done
+	until_true $limit ns_gone ||
+		say fail "$(($(slab_objects net_namespace) - ns_before)) network namespaces left behind"
+	# Addresses in a leak report mean nothing after the unload: keep the names.
+	grep '\[rds' /proc/kallsyms >/run/rds/syms
+	until_true $limit unload_round ||
+		say fail "modules cannot be unloaded: $(awk '$1 ~ /^rds/ { print $1 "=" $3 }' /proc/modules | tr '\n' ' ')"
+	[ -n "$(rds_modules)" ] || until_true 5 caches_gone ||
+		say fail "caches left after unload: $(echo /sys/kernel/slab/rds_*)"
+	[ -n "$(rds_modules)" ] || [ ! -e /proc/sys/net/rds ] || say fail "/proc/sys/net/rds left after unload"
+	# 16385 is 4001 in hex; 0A and 01 are LISTEN and ESTABLISHED
+	if awk '($2 ~ /:4001$/ || $3 ~ /:4001$/) && ($4 == "0A" || $4 == "01")' /proc/net/tcp /proc/net/tcp6 |
+		grep -q .; then
+		say fail "TCP sockets on port 16385 left after unload"
+	fi
+}
+
+check_leaks() {
+	k=/sys/kernel/debug/kmemleak
+	[ -e $k ] || return 0
+	# A block younger than five seconds is not reported, and one scan alone may miss moving pointers.
+	sleep 6
+	echo scan >$k
+	echo scan >$k
+	cat $k >/run/rds/leaks
+	[ -s /run/rds/leaks ] && python3 "$RDS_TOP/selftests/vm/leaks.py" /run/rds/leaks /run/rds/syms "$RDS_NONCE"
+}
+
+check_kernel() {
+	# 32 bad page, 128 oops, 512 warning, 16384 soft lockup
+	new=$(($(cat /proc/sys/kernel/tainted) & ~tainted_before & 17056))
+	say taint $new
+	grep -q '^ *debug_locks: *0' /proc/lockdep_stats 2>/dev/null && say fail "lockdep switched itself off"
+}
+
+run_command() {
+	cd "$RDS_TOP" || fatal "no $RDS_TOP"
+	say start
+	setsid timeout -k 5 "$RDS_TIMEOUT" sh -c "$RDS_COMMAND" </dev/null
+	rc=$?
+	cd /
+	if [ $rc = 124 ] || [ $rc = 137 ]; then
+		echo w >/proc/sysrq-trigger
+		say timeout
+	fi
+	say exit $rc
+}
+
+mount_rest
+open_port
+say booted "$(cut -d ' ' -f 1 /proc/uptime)"
+tune
+network
+ns_flush
+ns_before=$(slab_objects net_namespace)
+tainted_before=$(cat /proc/sys/kernel/tainted)
+. "$RDS_TOP/selftests/lib/stack.sh"
+if [ -n "$RDS_MODULES" ]; then
+	load_stack "$RDS_STACK" || fatal "the modules did not load"
+fi
+if [ -n "${RDS_SHELL:-}" ]; then
+	cd "$RDS_TOP" || :
+	setsid -c /bin/bash -i </dev/ttyS0 >/dev/ttyS0 2>&1
+	poweroff_now
+fi
+run_command
+check_left
+check_leaks
+check_kernel
+finish

@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Runs case lines in guests and says what came of them.
+
+    run.py [--kernel K] [--cases "WORDS"] [--cases-file FILE] [--list] [--shell] [--verbose]
+
+WORDS match the beginning of a line's name or a whole group. Environment: KERNEL, CASES, RDS_LOAD
+(ci or full), RDS_EXPECT_ALL=1, RDS_TIMEOUT_SCALE, RDS_ACCEL (tcg or kvm), RDS_ICOUNT=1, RDS_ARGS.
+The last line is "N passed, N failed, N skipped"; the exit status is 1 when anything failed.
+"""
+
+import argparse
+import glob
+import os
+import re
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import splats
+import vmconf
+from guest import Guest
+from kvmprobe import choose_accel
+from vmconf import BUILD, TOP, VM, Kernel, SetupError
+
+RESULT = re.compile(r"^(not ok|ok)\b\s*(\d+)?\s*-?\s*(.*)$")
+PLAN = re.compile(r"^1\.\.(\d+)\s*$")
+SKIP = re.compile(r"#\s*SKIP\b", re.I)
+
+
+class Line:
+    """One line of a manifest."""
+
+    def __init__(self, group, text, where):
+        field = [f.strip() for f in text.split("|", 6)]
+        if len(field) != 7 or not all(field):
+            raise SetupError("%s: want 7 fields: %s" % (where, text))
+        self.group, self.name = group, field[0]
+        self.guests, self.stacks = int(field[1]), [s.strip() for s in field[2].split(",")]
+        self.cpus = "icount" if os.environ.get("RDS_ICOUNT") else field[3]
+        self.timeout = int(field[4])
+        self.kernels, self.command = [k.strip() for k in field[5].split(",")], field[6]
+        self.shell = self.wrong_identity = False
+        known = ("ours", "intree", "none")
+        if self.guests not in (1, 2) or len(self.stacks) != self.guests or any(
+                s not in known and not re.fullmatch(r"intree-[\d.]+", s) for s in self.stacks):
+            raise SetupError("%s: %s: guests and stacks do not fit" % (where, self.name))
+
+    def runs_under(self, kernel):
+        return "all" in self.kernels or kernel in self.kernels
+
+    def selected(self, words):
+        return not words or any(self.group == w or self.name.startswith(w) for w in words)
+
+
+def read_lines(paths):
+    lines = []
+    for path in paths:
+        group = os.path.basename(os.path.dirname(os.path.abspath(path)))
+        with open(path, encoding="utf-8") as f:
+            for n, text in enumerate(f, 1):
+                if text.strip() and not text.startswith("#"):
+                    lines.append(Line(group, text.strip(), "%s:%d" % (path, n)))
+    names = [ln.name for ln in lines]
+    for n in set(names):
+        if names.count(n) > 1:
+            raise SetupError("two case lines are named " + n)
+    return lines
+
+
+def read_counts():
+    counts, path = {}, os.path.join(TOP, "selftests", "count")
+    with open(path, encoding="utf-8") as f:
+        for text in f:
+            word = text.split("#")[0].split()
+            if word:
+                counts[word[0]] = int(word[1])
+    return counts
+
+
+class Tally:
+    """What a line's results come to."""
+
+    def __init__(self):
+        self.passed, self.failures, self.skipped, self.notes = 0, [], [], []
+
+    def add_results(self, guest):
+        """Counts a guest's result lines; returns how many there were."""
+        n, plan = 0, None
+        for text in guest.results:
+            planned = PLAN.match(text)
+            m = RESULT.match(text)
+            if planned:
+                plan = int(planned.group(1))
+            if not m:
+                continue
+            n += 1
+            if m.group(1) == "not ok":
+                self.failures.append("%s: not ok %s" % (guest.name, m.group(3)))
+            elif SKIP.search(text):
+                self.skipped.append("%s: %s" % (guest.name, m.group(3)))
+            else:
+                self.passed += 1
+        if plan is not None and n < plan:
+            self.failures.append("%s: planned %d results, printed %d" % (guest.name, plan, n))
+        return n
+
+    def add_guest(self, guest, accepted):
+        before = len(self.failures)
+        n = self.add_results(guest)
+        bad = self.failures
+        if getattr(guest, "qemu_err", None) and guest.started is None:
+            bad.append("%s: qemu: %s" % (guest.name, guest.qemu_err.splitlines()[-1]))
+        bad += ["%s: %s" % (guest.name, f) for f in guest.failures]
+        if guest.timed_out:
+            bad.append("%s: not done after %d s" % (guest.name,
+                                                    guest.line.timeout * guest.slow))
+        found, notes = splats.judge(guest.console.lines, accepted, guest.stack)
+        bad += ["%s: %s" % (guest.name, f) for f in found]
+        self.notes += ["%s: %s" % (guest.name, t) for t in notes]
+        if guest.ended is None:
+            stage = ("does not boot" if guest.started is None and not guest.failures else
+                     "does not answer" if guest.exit is None else
+                     "hangs in the checks after its command")
+            bad.append("%s: guest %s" % (guest.name, stage))
+        elif guest.taint and not found and not notes:
+            bad.append("%s: kernel tainted (%d) with nothing in the log" % (guest.name,
+                                                                            guest.taint))
+        if guest.exit and len(bad) == before:
+            bad.append("%s: exit status %d" % (guest.name, guest.exit))
+        if n == 0 and len(bad) == before:
+            bad.append("%s: no results" % guest.name)
+        return n
+
+    def finish(self, results, want):
+        if results < want and not self.failures:
+            self.failures.append("%d results, selftests/count wants %d" % (results, want))
+        if os.environ.get("RDS_EXPECT_ALL") == "1":
+            self.failures += ["skipped: " + s for s in self.skipped]
+            self.skipped = []
+
+
+class Runner:
+    def __init__(self, opts):
+        self.opts = opts
+        self.counts = read_counts()
+        self.accepted = splats.Accepted(os.path.join(VM, "foreign-splats"))
+        self.built, self.total = {}, [0, 0, 0]
+
+    def build(self, what):
+        """Builds modules or programs once a run; a failure is remembered, not repeated."""
+        if what not in self.built:
+            argv = [os.path.join(VM, "build.sh"), what]
+            self.built[what] = subprocess.run(argv, stdin=subprocess.DEVNULL,
+                                              check=False).returncode == 0
+        return self.built[what]
+
+    def kernel_of(self, stack):
+        return Kernel.get(stack[7:] if stack.startswith("intree-") else self.opts.kernel)
+
+    def prepare(self, line):
+        """Reasons why a line cannot run at all."""
+        bad = []
+        for s in line.stacks:
+            kernel = self.kernel_of(s)
+            if s == "ours" or (s == "none" and os.path.isdir(os.path.join(TOP, "net", "rds"))):
+                if not self.build(kernel.name):
+                    bad.append("our modules do not build for %s" % kernel.name)
+        return sorted(set(bad))
+
+    def boot(self, line, scratch):
+        """Starts a line's guests and returns them."""
+        links = [os.path.join(scratch, "net%d" % n) for n in range(2)] if line.guests == 2 else []
+        logs = os.path.join(BUILD, "logs", self.opts.kernel)
+        os.makedirs(logs, exist_ok=True)
+        guests = []
+        for name, stack in zip("ab", line.stacks):
+            log = os.path.join(logs, "%s-%s.log" % (line.name, name))
+            g = Guest(name, self.kernel_of(stack), stack, line, self.opts, scratch, log)
+            guests.append(g)
+            g.start(links)
+            # The second guest connects to what the first listens on.
+            end = time.monotonic() + 10
+            while name == "a" and not all(map(os.path.exists, links)) and time.monotonic() < end:
+                time.sleep(0.02)
+        return guests
+
+    def watch(self, guests):
+        """Reads the guests' ports until they are off or late."""
+        sel = selectors.DefaultSelector()
+        for g in guests:
+            for c in (g.console, g.verdict):
+                sel.register(c, selectors.EVENT_READ, g)
+        live = set(guests)
+        while live:
+            for key, _ in sel.select(0.2):
+                channel, g = key.fileobj, key.data
+                had = channel.conn
+                if not had:
+                    sel.unregister(channel)
+                more = g.take(channel)
+                if not had:
+                    sel.register(channel, selectors.EVENT_READ, g)
+                elif not more:
+                    sel.unregister(channel)
+                if self.opts.verbose:
+                    self.echo(g)
+            for g in list(live):
+                if g.proc.poll() is not None:
+                    self.drain(sel, g)
+                    live.discard(g)
+                elif g.expired():
+                    self.late(sel, g)
+                    live.discard(g)
+
+    def echo(self, g):
+        at = getattr(g, "echoed", 0)
+        for text in g.results[at:]:
+            print("  %s| %s" % (g.name, text), flush=True)
+        g.echoed = len(g.results)
+
+    def drain(self, sel, g):
+        """Takes what is still in the sockets of a guest that is off."""
+        mine = [k for k in list(sel.get_map().values()) if k.data is g]
+        for key in mine:
+            sel.unregister(key.fileobj)
+            key.fileobj.conn and key.fileobj.conn.settimeout(1)
+            try:
+                while key.fileobj.conn and g.take(key.fileobj):
+                    pass
+            except OSError:
+                pass
+
+    def late(self, sel, g):
+        g.log.write("# no answer in time: asking for a trace\n")
+        g.backtrace()
+        end = time.monotonic() + 5 * g.slow
+        while g.proc.poll() is None and time.monotonic() < end:
+            for key, _ in sel.select(0.2):
+                if key.data is g and key.fileobj.conn and not g.take(key.fileobj):
+                    sel.unregister(key.fileobj)
+        # What the NMI made the kernel say belongs to the log, not to the verdict.
+        if g.proc.poll() is None:
+            g.proc.kill()
+        g.proc.wait()
+        self.drain(sel, g)
+        if g.ended is None:
+            g.failures.append("no answer in time")
+
+    def run(self, line):
+        """One line, start to verdict: a Tally and the logs."""
+        tally = Tally()
+        tally.failures += self.prepare(line)
+        if tally.failures:
+            return tally, []
+        scratch = tempfile.mkdtemp(prefix="rdsvm-")
+        guests = []
+        try:
+            guests = self.boot(line, scratch)
+            self.watch(guests)
+        finally:
+            for g in guests:
+                g.stop()
+            shutil.rmtree(scratch, ignore_errors=True)
+        results = sum(tally.add_guest(g, self.accepted) for g in guests)
+        tally.finish(results, self.counts.get(line.name, 1))
+        return tally, guests
+
+    def report(self, line, tally, guests, took):
+        word = "not ok" if tally.failures else "ok"
+        print("%-6s %-28s %4d passed %3d failed %3d skipped %7.1f s" % (
+            word, line.name, tally.passed, len(tally.failures), len(tally.skipped), took))
+        for f in tally.failures[:40]:
+            print("         " + f)
+        if len(tally.failures) > 40:
+            print("         ... and %d more" % (len(tally.failures) - 40))
+        for s in tally.skipped + tally.notes:
+            print("         note: " + s)
+        if tally.failures:
+            for g in guests:
+                print("         log: " + os.path.relpath(g.logname, TOP))
+        sys.stdout.flush()
+        self.count(tally.passed, len(tally.failures), len(tally.skipped))
+
+    def count(self, *numbers):
+        self.total = [t + n for t, n in zip(self.total, numbers)]
+
+    def closing(self):
+        print("%d passed, %d failed, %d skipped" % tuple(self.total), flush=True)
+        return 1 if self.total[1] or not self.total[0] else 0
+
+
+def shell(runner):
+    """A prompt in a guest; our modules are loaded if they build, in-tree's otherwise."""
+    stack = os.environ.get("RDS_STACK") or "ours"
+    line = Line("shell", "shell | 1 | %s | 2 | 3600 | all | true" % stack, "shell")
+    line.shell = True
+    if runner.prepare(line):
+        return 1
+    scratch = tempfile.mkdtemp(prefix="rdsvm-")
+    try:
+        g = Guest("a", runner.kernel_of(stack), stack, line, runner.opts, scratch, os.devnull)
+        return subprocess.call(g.command([]))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--kernel", default=os.environ.get("KERNEL") or "6.12")
+    p.add_argument("--cases", default=os.environ.get("CASES", ""))
+    p.add_argument("--cases-file", action="append")
+    p.add_argument("--list", action="store_true")
+    p.add_argument("--shell", action="store_true")
+    p.add_argument("--verbose", "-v", action="store_true")
+    opts = p.parse_args()
+    opts.load = os.environ.get("RDS_LOAD") or "ci"
+    opts.timeout_scale = float(os.environ.get("RDS_TIMEOUT_SCALE") or 1)
+    return opts
+
+
+def main():
+    opts = options()
+    paths = opts.cases_file or sorted(glob.glob(os.path.join(TOP, "selftests", "*", "cases")))
+    lines = [ln for ln in read_lines(paths) if ln.runs_under(opts.kernel)
+             and ln.selected(opts.cases.split())]
+    if opts.list:
+        for ln in lines:
+            print("%-10s %-28s %s" % (ln.group, ln.name, ",".join(ln.stacks)))
+        return 0
+    runner = Runner(opts)
+    opts.accel = choose_accel(Kernel.get(opts.kernel))
+    tools = runner.build("--tools")
+    if opts.shell:
+        return shell(runner)
+    print("kernel %s, %s, load %s, %d case lines" % (
+        Kernel.get(opts.kernel).release, opts.accel, opts.load, len(lines)), flush=True)
+    if not tools:
+        print("not ok user programs do not build")
+        runner.count(0, 1, 0)
+    for line in lines:
+        began = time.monotonic()
+        tally, guests = runner.run(line)
+        runner.report(line, tally, guests, time.monotonic() - began)
+    return runner.closing()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except SetupError as e:
+        print("run: %s" % e, file=sys.stderr)
+        print("0 passed, 1 failed, 0 skipped")
+        sys.exit(1)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the runner knows of kernels: where their files are, which modules boot needs, KVM or not."""
+
+import fcntl
+import lzma
+import os
+import re
+import struct
+import subprocess
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.path.join(TOP, "build")
+VM = os.path.join(TOP, "selftests", "vm")
+
+# Needed before the host's tree is there; the rest is loaded from it.
+BOOT_MODULES = ("virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay")
+# name size 4, description size 20, type 3: what precedes a build id in an ELF file
+BUILD_ID_NOTE = struct.pack("<III4s", 4, 20, 3, b"GNU\0")
+SLOW = {"debug": 4}
+
+
+class SetupError(Exception):
+    """The environment, not a test, is what failed."""
+
+
+def run(argv, **kw):
+    p = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, **kw)
+    if p.returncode:
+        raise SetupError("%s failed" % " ".join(os.path.relpath(a, TOP) if a.startswith(TOP) else a
+                                                for a in argv))
+    return p.stdout.strip()
+
+
+def unpacked(path):
+    """Contents of a module file, decompressed if it is."""
+    with open(path, "rb") as f:
+        data = f.read()
+    if path.endswith(".xz"):
+        return lzma.decompress(data)
+    if path.endswith(".zst"):
+        return subprocess.run(["zstd", "-dcq", path], check=True, stdout=subprocess.PIPE).stdout
+    return data
+
+
+def mod_name(path):
+    return os.path.basename(path).split(".ko")[0].replace("-", "_")
+
+
+class Kernel:
+    """One kernel a guest can boot, fetched (or, for debug, built) when first asked for."""
+
+    _all = {}
+
+    @classmethod
+    def get(cls, name):
+        if name not in cls._all:
+            cls._all[name] = cls(name)
+        return cls._all[name]
+
+    def __init__(self, name):
+        self.name = name
+        fetch = os.path.join(VM, "fetch.sh")
+        run([fetch, name])
+        self.release = run([fetch, "--release", name])
+        self.root = os.path.realpath(os.path.join(BUILD, "kernel", name, "root"))
+        self.modules = os.path.join(self.root, "lib", "modules", self.release)
+        self.vmlinuz = os.path.join(self.root, "boot", "vmlinuz-" + self.release)
+        self.slow = SLOW.get(name, 1)
+        self.deps = {}
+        with open(os.path.join(self.modules, "modules.dep")) as f:
+            for line in f:
+                path, _, need = line.partition(":")
+                self.deps[mod_name(path)] = (path, [mod_name(n) for n in reversed(need.split())])
+
+    def boot_files(self):
+        """[(name, bytes)] in load order of the modules boot needs; built-in ones are no files."""
+        order = []
+        for want in BOOT_MODULES:
+            if want not in self.deps:
+                continue
+            for m in self.deps[want][1] + [want]:
+                if m not in order:
+                    order.append(m)
+        return [(m + ".ko", unpacked(os.path.join(self.modules, self.deps[m][0]))) for m in order]
+
+    def intree(self):
+        """{module: bytes} of the kernel's own RDS."""
+        found = {}
+        for m in ("rds", "rds_tcp", "rds_rdma"):
+            if m in self.deps:
+                found[m] = unpacked(os.path.join(self.modules, self.deps[m][0]))
+        return found
+
+    def ours(self):
+        """{module: bytes} of our modules as last built for this kernel."""
+        found = {}
+        ko = os.path.join(BUILD, "mod", self.name, "ko")
+        for f in sorted(os.listdir(ko)) if os.path.isdir(ko) else ():
+            if f.endswith(".ko"):
+                with open(os.path.join(ko, f), "rb") as k:
+                    found[f[:-3]] = k.read()
+        return found
+
+    def extra_modules(self, path):
+        """Names under modules.dep whose path starts so; tells what the image has."""
+        return [m for m, (p, _) in self.deps.items() if p.startswith(path)]
+
+
+def identity(data):
+    """"srcversion:build-id" of a module file. Debian's kernels give a srcversion only to modules
+    that state a version (rds, not rds_tcp); the build id is in all of them and says more."""
+    src = re.search(rb"\0srcversion=([0-9A-F]+)\0", data)
+    note = data.find(BUILD_ID_NOTE)
+    build = data[note + len(BUILD_ID_NOTE):][:20].hex() if note >= 0 else "-"
+    return "%s:%s" % (src.group(1).decode() if src else "-", build)
+
+
+class Lock:
+    """One process at a time; the file stays."""
+
+    def __init__(self, name):
+        os.makedirs(BUILD, exist_ok=True)
+        self.path = os.path.join(BUILD, name)
+
+    def __enter__(self):
+        self.f = open(self.path, "w")
+        fcntl.flock(self.f, fcntl.LOCK_EX)
+
+    def __exit__(self, *exc):
+        self.f.close()
+
+
+def cpio(files):
+    """A newc archive from [(path, mode, bytes)]; folders are made on the way."""
+    out, seen, ino = [], set(), [0]
+
+    def entry(path, mode, data):
+        ino[0] += 1
+        name = path.encode() + b"\0"
+        head = "070701" + "".join("%08X" % v for v in (
+            ino[0], mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name), 0))
+        rec = head.encode() + name
+        rec += b"\0" * (-len(rec) % 4) + data
+        out.append(rec + b"\0" * (-len(data) % 4))
+
+    for path, mode, data in files:
+        parts = path.split("/")
+        for n in range(1, len(parts)):
+            d = "/".join(parts[:n])
+            if d not in seen:
+                seen.add(d)
+                entry(d, 0o040755, b"")
+        entry(path, mode, data)
+    entry("TRAILER!!!", 0, b"")
+    return b"".join(out)
+
+
+APPLETS = "sh mount insmod mkdir cp poweroff switch_root cat echo"
+
+
+def base_files(kernel):
+    """What every guest of a kernel boots from, before its job is added."""
+    with open("/bin/busybox", "rb") as f:
+        files = [("bin/busybox", 0o100755, f.read())]
+    for a in APPLETS.split():
+        files.append(("bin/" + a, 0o120777, b"busybox"))
+    with open(os.path.join(VM, "init"), "rb") as f:
+        files.append(("init", 0o100755, f.read()))
+    boot = kernel.boot_files()
+    for name, data in boot:
+        files.append(("boot/" + name, 0o100644, data))
+    files.append(("boot/order", 0o100644, "".join(n + "\n" for n, _ in boot).encode()))
+    for d in ("proc", "sys", "dev", "host", "rw", "new"):
+        files.append((d + "/.keep", 0o100644, b""))
+    # Until devtmpfs is mounted /init has nowhere else to write to.
+    return files
