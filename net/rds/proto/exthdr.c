@@ -17,7 +17,7 @@ static const struct rds_ext_desc ext_table[RDS_EXT_MAX] = {
  *
  * Return: its description, or NULL for one that has no known length.
  */
-const struct rds_ext_desc *rds_ext_desc(u8 type)
+const struct rds_ext_desc *rds_ext_desc(unsigned int type)
 {
 	if (type >= ARRAY_SIZE(ext_table) || !ext_table[type].type)
 		return NULL;

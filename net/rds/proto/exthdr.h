@@ -30,7 +30,7 @@ struct rds_ext_iter {
 	unsigned int	pos;
 };
 
-const struct rds_ext_desc *rds_ext_desc(u8 type);
+const struct rds_ext_desc *rds_ext_desc(unsigned int type);
 
 void rds_ext_iter_init(struct rds_ext_iter *it, const u8 area[RDS_EXTHDR_SPACE]);
 int rds_ext_next(struct rds_ext_iter *it, struct rds_ext *out);
