@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A unit test is a table of cases.  A case passes when every EXPECT() in it held and there was
+ * at least one, so that one that runs nothing cannot pass.
+ */
+#ifndef _RDS_UNIT_H
+#define _RDS_UNIT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct unit_case {
+	const char	*name;
+	void		(*run)(void);
+};
+
+void unit_expect(int held, const char *file, int line, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+int unit_run(const struct unit_case *cases, size_t n);
+
+#define EXPECT(cond, ...)	unit_expect(!!(cond), __FILE__, __LINE__, __VA_ARGS__)
+#define EXPECT_EQ(got, want)							\
+	do {									\
+		unsigned long long _g = (got), _w = (want);			\
+										\
+		EXPECT(_g == _w, "%s is 0x%llx, not 0x%llx", #got, _g, _w);	\
+	} while (0)
+
+#define UNIT_MAIN(...)								\
+	int main(void)								\
+	{									\
+		static const struct unit_case cases[] = { __VA_ARGS__ };	\
+										\
+		return unit_run(cases, sizeof(cases) / sizeof(cases[0]));	\
+	}
+
+#endif
