@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A hash-checked exchange between two namespaces that goes on while somebody else misbehaves.
+ *
+ * wire-bg STATUS NS_A ADDR_A NS_C ADDR_C
+ *
+ * A message of up to 8 KiB goes each way, both are awaited and checked, and after a short pause the
+ * next pair follows. STATUS is a file mapped by the supervisor too: the pairs done so far and the
+ * slowest message in microseconds (which the supervisor may reset to 0). SIGTERM ends the run.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef AF_RDS
+#define AF_RDS 21
+#endif
+
+#define MAX_BODY	8192
+#define PAUSE_MS	4
+/* Far above what any hostile case may cost; reaching it means the exchange has stopped. */
+#define GIVE_UP_MS	20000
+
+struct status {
+	uint64_t pairs;
+	uint64_t slowest_us;
+};
+
+struct msg {
+	uint64_t index;
+	uint64_t hash;
+	uint32_t len;
+	uint32_t from;
+	unsigned char body[MAX_BODY];
+};
+
+#define MSG_HEAD	offsetof(struct msg, body)
+
+static volatile sig_atomic_t stop;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+static void die(const char *what)
+{
+	printf("# wire-bg: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static uint64_t fnv(const unsigned char *p, size_t n, uint64_t h)
+{
+	while (n--)
+		h = (h ^ *p++) * 0x100000001b3ULL;
+	return h;
+}
+
+static uint64_t msg_hash(const struct msg *m)
+{
+	return fnv(m->body, m->len, 0xcbf29ce484222325ULL ^ m->index * 2 ^ m->from);
+}
+
+static int open_in(const char *ns, const char *addr, struct sockaddr_in *self)
+{
+	socklen_t len = sizeof(*self);
+	char path[128];
+	int fd, s;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", ns);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		die(path);
+	close(fd);
+	s = socket(AF_RDS, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+	if (s < 0)
+		die("socket");
+	memset(self, 0, sizeof(*self));
+	self->sin_family = AF_INET;
+	if (inet_pton(AF_INET, addr, &self->sin_addr) != 1)
+		die(addr);
+	if (bind(s, (struct sockaddr *)self, sizeof(*self)))
+		die("bind");
+	if (getsockname(s, (struct sockaddr *)self, &len))
+		die("getsockname");
+	return s;
+}
+
+static void send_one(int s, const struct sockaddr_in *to, uint64_t index, uint32_t from)
+{
+	static struct msg m;
+	uint64_t x = (index + 1) * 0x9e3779b97f4a7c15ULL + from;
+	uint32_t i;
+
+	m.index = index;
+	m.from = from;
+	m.len = (x >> 33) % (MAX_BODY + 1);
+	for (i = 0; i < m.len; i++) {
+		x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+		m.body[i] = x >> 56;
+	}
+	m.hash = msg_hash(&m);
+	if (sendto(s, &m, MSG_HEAD + m.len, 0, (const struct sockaddr *)to, sizeof(*to)) < 0)
+		die("sendto");
+}
+
+/* One message is awaited on s; false when it is not there yet. */
+static bool take_one(int s, uint64_t index, uint32_t from)
+{
+	static struct msg m;
+	ssize_t n = recv(s, &m, sizeof(m), 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n < 0)
+		die("recv");
+	if ((size_t)n < MSG_HEAD || (size_t)n != MSG_HEAD + m.len || m.index != index ||
+	    m.from != from || m.hash != msg_hash(&m)) {
+		printf("# wire-bg: wrong message: %zd bytes, index %" PRIu64 " for %" PRIu64 "\n",
+		       n, m.index, index);
+		exit(1);
+	}
+	return true;
+}
+
+static void await_pair(const int s[2], uint64_t index, struct status *st)
+{
+	uint64_t t0 = now_us(), took;
+	bool got[2] = { false, false };
+
+	while (!got[0] || !got[1]) {
+		struct pollfd p[2] = {
+			{ .fd = got[0] ? -1 : s[0], .events = POLLIN },
+			{ .fd = got[1] ? -1 : s[1], .events = POLLIN },
+		};
+		int i;
+
+		poll(p, 2, 100);
+		took = now_us() - t0;
+		for (i = 0; i < 2; i++) {
+			if (got[i] || !take_one(s[i], index, !i))
+				continue;
+			got[i] = true;
+			if (took > st->slowest_us)
+				st->slowest_us = took;
+		}
+		if (took > GIVE_UP_MS * 1000ULL) {
+			printf("# wire-bg: pair %" PRIu64 " not there after %d ms (%d, %d)\n",
+			       index, GIVE_UP_MS, got[0], got[1]);
+			exit(1);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction sa = { .sa_handler = on_term };
+	struct sockaddr_in at[2];
+	struct status *st;
+	uint64_t i;
+	int s[2], fd;
+
+	if (argc != 6) {
+		fprintf(stderr, "usage: wire-bg STATUS NS_A ADDR_A NS_C ADDR_C\n");
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	sigaction(SIGTERM, &sa, NULL);
+	fd = open(argv[1], O_RDWR | O_CREAT, 0600);
+	if (fd < 0 || ftruncate(fd, sizeof(*st)))
+		die(argv[1]);
+	st = mmap(NULL, sizeof(*st), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (st == MAP_FAILED)
+		die("mmap");
+	s[0] = open_in(argv[2], argv[3], &at[0]);
+	s[1] = open_in(argv[4], argv[5], &at[1]);
+	for (i = 0; !stop; i++) {
+		send_one(s[0], &at[1], i, 0);
+		send_one(s[1], &at[0], i, 1);
+		await_pair(s, i, st);
+		st->pairs = i + 1;
+		poll(NULL, 0, PAUSE_MS);
+	}
+	return 0;
+}

@@ -1,0 +1,14 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Every statement about RDS/TCP that shows on the wire, in both directions.
+
+Usage: wire.py [WORD...]: only the cases with one of the words in their name.
+"""
+import sys
+
+import wirelib
+import wire_format  # pylint: disable=unused-import
+import wire_tcp     # pylint: disable=unused-import
+
+if __name__ == '__main__':
+    sys.exit(wirelib.run_cases(wirelib.Net(), sys.argv[1:]))

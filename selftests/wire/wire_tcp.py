@@ -1,0 +1,533 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Connections: who dials, loss, reconnect, retransmission, and what the dumps say meanwhile."""
+import re
+import select
+import socket
+import time
+
+from wirelib import (A4, F_CONG, F_RETRANS, INFO_RETRANS, INFO_SEND, MAP_BYTES, OURS, RDS_TCP_PORT,
+                     ROLES, SLOW, Closed, Conn, Deadline, Fail, Rds, Sniffer, bitmap, case, check,
+                     equal, eventually, gen, header, log, npaths, pattern, queued, run, tcp_info)
+
+
+# --- who dials ------------------------------------------------------------------------------------
+
+@case('wire.larger_refused', families=(4,))
+def larger_refused(c):
+    """A larger peer's connection ends without a byte, by FIN and RST, and is answered by a dial."""
+    p = c.peer('server', up=False)
+    sniff = c.sniffer()
+    conn = p.dial()
+    _, got = conn.wait_closed()
+    equal(got, b'', 'bytes on the refused connection')
+    p.conn = p.accept()
+    equal(p.name[0], A4, 'address A dials from')
+    m = p.conn.read()
+    check(m and m.is_map, 'no map on the dialled connection')
+    lport = conn.s.getsockname()[1]
+    flags = [s.flags for s in sniff.segments() if s.src == A4 and s.dport == lport]
+    conn.close()
+    check(any(f & (Sniffer.FIN | Sniffer.RST) for f in flags), 'flags of A were %r', flags)
+    fin = [i for i, f in enumerate(flags) if f & Sniffer.FIN]
+    rst = [i for i, f in enumerate(flags) if f & Sniffer.RST]
+    check(fin and rst and fin[0] <= rst[0], 'not a FIN and then a RST: flags %r', flags)
+
+
+@case('wire.larger_refused_up')
+def larger_refused_up(c):
+    """While a connection is up a larger peer's further ones are refused and disturb nothing."""
+    p = c.peer('server')
+    for _ in range(5):
+        conn = p.dial()
+        equal(conn.wait_closed()[1], b'', 'bytes on the refused connection')
+        conn.close()
+    p.ping()
+    equal(select.select([p.listener], [], [], 0.1)[0], [], 'new dials')
+
+
+@case('wire.nudge')
+def nudge(c):
+    """The larger side opens path 0 only to poke: no byte, plain FIN, no retry by itself."""
+    p = c.peer('client', up=False)
+    sniff = c.sniffer()
+    r = c.rds()
+    for i in range(2):
+        r.send(b'poke %d' % i, p.addr, 4000)
+        conn = p.accept()
+        lport = p.name[1]
+        how, got = conn.wait_closed()
+        equal((how, got), ('EOF', b''), 'the poking connection')
+        segs = [s for s in sniff.segments() if s.src == A4 and s.sport == lport]
+        check(any(s.flags & Sniffer.FIN for s in segs), 'no FIN seen')
+        check(not any(s.data for s in segs), 'A sent bytes')
+        conn.close()
+        equal(select.select([p.listener], [], [], 0.3)[0], [], 'retries by the larger side')
+    p.open()
+    p.expect(dport=4000, data=b'poke 0')
+    p.expect(dport=4000, data=b'poke 1')
+
+
+@case('wire.own_address_refused')
+def own_address_refused(c):
+    """A connection from an address of the machine itself is closed without a byte."""
+    for addr in (A4, '127.0.0.1'):
+        with c.net.a:
+            s = socket.create_connection((addr, RDS_TCP_PORT), 3)
+        conn = Conn(s)
+        equal(conn.wait_closed()[1], b'', 'bytes from %s to itself' % addr)
+        conn.close()
+    c.peer('client').ping()
+
+
+@case('wire.dial_tuple')
+def dial_tuple(c):
+    """A dials from its own address to port 16385; the accepted side answers from 16385."""
+    p = c.peer('server')
+    equal(p.name[0], A4, 'source')
+    check(p.name[1] != RDS_TCP_PORT, 'source port is 16385')
+    equal(p.conn.s.getsockname(), (p.addr, RDS_TCP_PORT), 'destination')
+
+
+@case('wire.any_source_port')
+def any_source_port(c):
+    """A dialler may use any port, also 16385 and a privileged one."""
+    for port in (RDS_TCP_PORT, 77):
+        p = c.peer('client', up=False, listen=False)
+        conn = p.dial(sport=port)
+        m = conn.read()
+        check(m and m.is_map, 'no map for source port %d', port)
+        c.net.kept.append(conn)
+
+
+@case('wire.second_connection')
+def second_connection(c):
+    """A surplus connection of a smaller peer never harms the first and is never served as well."""
+    p = c.peer('client')
+    p.settle()
+    first, extra = p.conn, p.dial()
+    p.ping()
+    p.conn = first
+    try:
+        m = extra.read(0.3)
+        check(m is None, 'the surplus connection got %s', m and m.brief())
+    except Closed as e:
+        equal(e.junk, b'', 'bytes on the surplus connection')
+    extra.close()
+    p.ping()
+    p.reopen()
+    p.ping()
+
+
+@case('wire.keepalive', ROLES)
+def keepalive(c, role, family):
+    """Keepalive runs with less than 5 s to go, on dialled and on accepted sockets."""
+    p = c.peer(role, family)
+    p.settle()
+
+    def timer():
+        with c.net.a:
+            out = run('ss', '-tnoH', 'state', 'established', 'dst', p.addr)
+        return re.findall(r'timer:\(keepalive,([0-9.]+)(ms|sec)', out)
+
+    found = eventually(timer, 'keepalive timer in ss -o')
+    for value, unit in found:
+        check(float(value) <= 5 if unit == 'sec' else True, 'keepalive fires in %s %s', value, unit)
+    equal(p.conn.s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0], 1, 'state of the connection')
+
+
+@case('wire.connect_fin', ROLES)
+def connect_fin(c, role, family):
+    """A connection that ends at once does not wedge the next."""
+    p = c.peer(role, family, up=False)
+    if role == 'server':
+        p.nudge()
+        for _ in range(3):
+            p.accept().close()
+        p.conn = True
+    else:
+        for _ in range(3):
+            conn = p.dial()
+            conn.fin()
+            conn.close()
+    p.open()
+    p.ping()
+
+
+# --- loss and retransmission ----------------------------------------------------------------------
+
+def stuffed(c, role, sizes, port=4000):
+    """A peer that does not read, and a socket whose messages of these sizes wait for it."""
+    p = c.peer(role, rcvbuf=4096)
+    p.settle()
+    p.auto = False
+    r = c.rds(sndbuf=8 << 20)
+    for i, n in enumerate(sizes):
+        r.send(pattern(n, i), p.addr, port)
+    # The transmitter has stopped when the dumps stop changing.
+    state = [None]
+
+    def steady():
+        now = (queued(c.net.a, INFO_SEND, p.addr), queued(c.net.a, INFO_RETRANS, p.addr),
+               p.conn.s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104))
+        same, state[0] = now == state[0], now
+        return same and now[1]
+
+    eventually(steady, 'transmitter at rest', step=0.03)
+    return p, r
+
+
+def stream(p, count, seconds=5.0):
+    """The next count messages that are neither map nor probe."""
+    p.auto = True
+    out = []
+    while len(out) < count:
+        m = p.read(seconds)
+        check(m, 'only %d of %d messages came', len(out), count)
+        out.append(m)
+    return out
+
+
+@case('wire.reconnect_order', ROLES)
+def reconnect_order(c, role, family):
+    """Map; then the cut-off message whole with 04 and its number; then the never started, unflagged."""
+    sizes = [100000] * 24
+    p, r = stuffed(c, role, sizes)
+    check(queued(c.net.a, INFO_SEND, p.addr), 'every message was started: nothing to see')
+    p.conn.read(0.2)                        # a part of the first message is read and then lost
+    p.reopen('reset', 5)
+    equal(p.first.seq, 0, 'first frame after the reconnect')
+    got = stream(p, len(sizes))
+    for i, m in enumerate(got):
+        check(m.data == pattern(sizes[i], i), 'message %d is another one or damaged', i)
+        equal(m.seq, got[0].seq + i, 'number of message %d' % i)
+    flags = [m.flags for m in got]
+    k = flags.count(F_RETRANS)
+    check(k >= 1, 'the cut-off message was not flagged')
+    equal(flags, [F_RETRANS] * k + [0] * (len(flags) - k), 'flags')
+    check(k < len(flags), 'never started messages were flagged')
+    p.ping()
+
+
+@case('wire.reconnect_unacked', ROLES)
+def reconnect_unacked(c, role, family):
+    """Messages TCP has not acknowledged are sent again with 04 and their old numbers, by FIN or RST."""
+    for how in ('close', 'reset'):
+        sizes = [12000, 10, 0, 20, 30]
+        p, r = stuffed(c, role, sizes)
+        equal(queued(c.net.a, INFO_SEND, p.addr), 0, 'messages not started')
+        p.reopen(how, 5)
+        got = stream(p, len(sizes))
+        for i, m in enumerate(got):
+            check(m.data == pattern(sizes[i], i), 'message %d is another one or damaged', i)
+            equal((m.seq, m.flags), (got[0].seq + i, F_RETRANS), 'number and flags of message %d' % i)
+        r.send(b'fresh', p.addr, 4000)
+        m = p.expect(data=b'fresh', flags=0)
+        check(m.seq > got[-1].seq, 'number %d was used twice', m.seq)
+
+
+@case('wire.reconnect_acked', ROLES)
+def reconnect_acked(c, role, family):
+    """What TCP acknowledged is not sent again; numbering goes on."""
+    p = c.peer(role, family)
+    n = p.settle()
+    r = c.rds()
+    for how in ('close', 'reset'):
+        for i in range(5):
+            r.send(b'%d' % i, p.addr, 4000)
+        for i in range(5):
+            n = p.expect(dport=4000, data=b'%d' % i).seq
+        eventually(lambda: not queued(c.net.a, INFO_RETRANS, p.addr), 'acknowledgement')
+        p.reopen(how)
+        r.send(b'next', p.addr, 4000)
+        m = p.expect(dport=4000, data=b'next', flags=0)
+        check(m.seq > n, 'number %d after %d', m.seq, n)
+
+
+@case('wire.reconnect_expected', ROLES)
+def reconnect_expected(c, role, family):
+    """The expected number outlives the connection: a flagged repeat is dropped."""
+    p = c.peer(role, family)
+    r = c.rds()
+    for seq in range(101, 106):
+        p.send(4000, r.port, b'%d' % seq, seq=seq)
+    for seq in range(101, 106):
+        r.expect(b'%d' % seq)
+    p.reopen()
+    for seq in range(104, 108):
+        p.send(4000, r.port, b'%d' % seq, seq=seq, flags=F_RETRANS)
+    r.expect(b'106')
+    r.expect(b'107')
+    p.ping()
+    r.empty()
+
+
+@case('wire.reconnect_partial', ROLES)
+def reconnect_partial(c, role, family):
+    """A half received message dies with its connection; sent whole afterwards it is delivered once."""
+    p = c.peer(role, family)
+    r = c.rds()
+    for how in ('close', 'reset'):
+        for cut in (10, 48, 60, 5000):
+            f = p.frame(4000, r.port, pattern(6000, cut))
+            p.conn.write(f[:cut])
+            p.reopen(how)
+            p.conn.write(p.frame(4000, r.port, pattern(6000, cut), seq=p.seq, flags=F_RETRANS))
+            r.expect(pattern(6000, cut), (p.addr, 4000))
+            p.ping()
+            r.empty()
+
+
+@case('wire.drain_on_fin', ROLES)
+def drain_on_fin(c, role, family):
+    """200 messages and at once a FIN: all arrive."""
+    p = c.peer(role, family)
+    r = c.rds()
+    for how in ('fin', 'close'):
+        p.settle()                          # nothing unread here, or our close would be a RST
+        p.conn.write(b''.join(p.frame(4000, r.port, pattern(100, i)) for i in range(200)))
+        p.reopen(how)
+        for i in range(200):
+            r.expect(pattern(100, i))
+        p.ping()
+
+
+@case('wire.gen_flush', ROLES)
+def gen_flush(c, role, family):
+    """After a change of generation what was in flight is not sent again and numbers restart."""
+    p = c.peer(role, family, rcvbuf=4096)
+    p.handshake(npaths(1) + gen(11))
+    p.settle()
+    p.auto = False
+    r, s = c.rds(sndbuf=1 << 20), c.rds()
+    for i, n in enumerate([12000, 10, 20]):
+        r.send(pattern(n, i), p.addr, 4000)
+    eventually(lambda: queued(c.net.a, INFO_RETRANS, p.addr) >= 3, 'messages in flight')
+    p.handshake(npaths(1) + gen(12))
+    p.send(4000, s.port, b'done')
+    s.expect(b'done')
+    p.reopen('reset', 5)
+    r.send(b'new', p.addr, 4000)
+    p.auto = True
+    m = p.expect(5)
+    equal(m.data, b'new', 'first message after the change of generation (%s)' % m.brief())
+    equal(m.flags, 0, 'its flags')
+    check(m.seq <= 3, 'number %d did not restart', m.seq)
+
+
+@case('wire.cancel_hole', ROLES)
+def cancel_hole(c, role, family):
+    """CANCEL_SENT_TO takes the waiting messages and leaves a hole; the one on the wire is completed."""
+    p, r = stuffed(c, role, [300000])
+    r.send(b'two', p.addr, 4001)
+    r.send(b'three', p.addr, 4001)
+    r.send(b'four', p.addr, 4002)
+    r.cancel(p.addr, 4001)
+    r.cancel(p.addr, 4000)
+    one, four = stream(p, 2)
+    check(one.data == pattern(300000), 'message in transmission was not completed')
+    equal((four.data, four.seq - one.seq), (b'four', 3), 'message and distance after the cancelled ones')
+
+
+@case('wire.cancel_cut', ROLES)
+def cancel_cut(c, role, family):
+    """A message cancelled in mid-transmission and then cut off is not sent again."""
+    p, r = stuffed(c, role, [300000])
+    r.send(b'two', p.addr, 4001)
+    r.cancel(p.addr, 4000)
+    p.reopen('reset', 5)
+    m, = stream(p, 1)
+    equal((m.data, m.flags), (b'two', 0), 'first message after the reset')
+
+
+@case('wire.close_completes', ROLES)
+def close_completes(c, role, family):
+    """close() discards what waits; the message half on the wire is completed."""
+    p, r = stuffed(c, role, [300000])
+    r.send(b'two', p.addr, 4001)
+    r.close()
+    s = c.rds()
+    s.send(b'three', p.addr, 4002)
+    one, three = stream(p, 2)
+    check(one.data == pattern(300000), 'message in transmission was not completed')
+    equal((three.data, three.seq - one.seq), (b'three', 2), 'next message and its distance')
+
+
+@case('wire.backpressure', ROLES)
+def backpressure(c, role, family):
+    """A peer that stops reading and goes on later gets every byte, once, in order."""
+    sizes = [50000] * 20
+    p, _ = stuffed(c, role, sizes)
+    for i, m in enumerate(stream(p, len(sizes))):
+        check(m.data == pattern(sizes[i], i) and m.flags == 0, 'message %d: %s', i, m.brief())
+
+
+@case('wire.map_inserted_between', ROLES)
+def map_inserted_between(c, role, family):
+    """A map that becomes due in mid-message waits for its end and precedes the waiting messages."""
+    p, _ = stuffed(c, role, [300000, 300000])
+    s = c.rds(rcvbuf=1)
+    p.send(4000, s.port, pattern(2000))
+    eventually(lambda: s.recv_peek() is not None, 'delivery')
+    m = p.conn.read()
+    check(m.data == pattern(300000), 'map inside a message')
+    m = p.conn.read()
+    check(m.is_map and map_ports_of(m) == [s.port], 'after the first message came %s', m.brief())
+    m = p.conn.read()
+    check(m.data == pattern(300000, 1), 'second message damaged')
+
+
+def map_ports_of(m):
+    return [8 * i + b for i, v in enumerate(m.data) if v for b in range(8) if v >> b & 1]
+
+
+# --- back-off -------------------------------------------------------------------------------------
+
+@case('wire.backoff')
+def backoff(c):
+    """A refusing host is dialled again and again, never more than 1 s apart, and soon when it is back."""
+    p = c.peer('server', up=False, listen=False)
+    sniff = c.sniffer()
+    p.nudge()
+    time.sleep(2.5 * SLOW)                  # the observation itself
+    syns = [s.when for s in sniff.segments()
+            if s.src == A4 and s.dst == p.addr and s.flags & Sniffer.SYN]
+    log('%d dials in %.1f s', len(syns), 2.5 * SLOW)
+    check(3 <= len(syns) <= 60 * SLOW, '%d dials in %.1f s', len(syns), 2.5 * SLOW)
+    p.listen()
+    t0 = time.monotonic()
+    p.conn = p.accept(1.5)
+    log('dialled again after %.2f s', time.monotonic() - t0)
+    m = p.conn.read()
+    check(m and m.is_map, 'no map after the host came back')
+    p.ping()
+
+
+@case('wire.backoff_reset')
+def backoff_reset(c):
+    """A host that accepts and resets at once is dialled at a bounded rate (in-tree: not at all bounded)."""
+    p = c.peer('server', up=False)
+    p.nudge()
+    end, n = Deadline(1.0), 0
+    while not end.over():
+        if select.select([p.listener], [], [], end.left())[0]:
+            Conn(p.listener.accept()[0]).reset()
+            n += 1
+    log('%d dials in %.0f s', n, 1.0 * SLOW)
+    check(n >= 2, 'only %d dials', n)
+    if OURS:
+        check(n <= 100 * SLOW, '%d dials in %.0f s', n, 1.0 * SLOW)
+    p.conn = p.accept(3)
+    m = p.conn.read()
+    check(m and m.is_map, 'no map afterwards')
+    p.ping()
+
+
+# --- dumps ----------------------------------------------------------------------------------------
+
+@case('wire.info_rem', ROLES)
+def info_rem(c, role, family):
+    """RDS_INFO_TCP_SOCKETS: hdr_rem and data_rem follow the bytes received."""
+    p = c.peer(role, family)
+    p.settle()
+    r = c.rds()
+
+    def rem(want):
+        def same():
+            got = tcp_info(c.net.a, p.addr)
+            return len(got) == 1 and (got[0].hdr_rem, got[0].data_rem) == want
+        try:
+            eventually(same, 'rem')
+        except Fail:
+            raise Fail('records %r, expected rem %r' % (tcp_info(c.net.a, p.addr), want)) from None
+
+    rem((48, 0))
+    f = p.frame(4000, r.port, pattern(100))
+    p.conn.write(f[:10])
+    rem((38, 0))
+    p.conn.write(f[10:47])
+    rem((1, 0))
+    p.conn.write(f[47:78])
+    rem((0, 70))
+    p.conn.write(f[78:])
+    rem((48, 0))
+    r.expect(pattern(100))
+    rec = tcp_info(c.net.a, p.addr)[0]
+    ports = {rec.lport, rec.pport}
+    check(RDS_TCP_PORT in ports, 'ports of the record are %r', ports)
+
+
+@case('wire.info_gone')
+def info_gone(c):
+    """The record goes with the TCP connection."""
+    p = c.peer('client')
+    equal(len(tcp_info(c.net.a, p.addr)), 1, 'records while up')
+    p.conn.close()
+    eventually(lambda: not tcp_info(c.net.a, p.addr), 'record gone')
+    p.open()
+    p.ping()
+
+
+# --- captured exchange of two modules -------------------------------------------------------------
+
+@case('capture.exchange')
+def capture_exchange(c):
+    """Bytes on the wire between two modules: map first each way, then exact headers."""
+    from wirelib import AC4, C4
+    sniff = c.sniffer(c.net.c, 'ca')
+    ra, rc = c.rds(addr=AC4), c.rds(addr=C4, ns=c.net.c)
+    ra.send(b'hello', C4, rc.port)
+    rc.expect(b'hello', (AC4, ra.port), 5)
+    rc.send(b'world!', AC4, ra.port)
+    ra.expect(b'world!', (C4, rc.port), 5)
+    flows, isn = {}, {}
+    for s in sniff.segments():
+        if RDS_TCP_PORT not in (s.sport, s.dport):
+            continue
+        key = (s.src, s.sport, s.dport)
+        if s.flags & Sniffer.SYN:
+            isn[key] = s.seq + 1
+        if s.data and key in isn:
+            at, buf = (s.seq - isn[key]) & 0xffffffff, flows.setdefault(key, bytearray())
+            buf.extend(b'\0' * max(0, at + len(s.data) - len(buf)))
+            buf[at:at + len(s.data)] = s.data
+    equal(len(flows), 2, 'directions with data')
+    zero = header(0, 0, 0, MAP_BYTES, F_CONG)
+    for (src, sport, dport), buf in flows.items():
+        equal(bytes(buf[:48]).hex(), zero.hex(), 'first header from ' + src)
+        check(buf[48:48 + MAP_BYTES] == bytes(MAP_BYTES), 'map from %s is not empty', src)
+        # The numerically smaller address is the TCP client.
+        check((sport == RDS_TCP_PORT) == (src == AC4), 'port %d is used by %s', sport, src)
+        data, mine = (b'hello', ra) if src == AC4 else (b'world!', rc)
+        other = rc if mine is ra else ra
+        at, seqs = 48 + MAP_BYTES, []
+        while at < len(buf):
+            seq, = (int.from_bytes(buf[at:at + 8], 'big'),)
+            length = int.from_bytes(buf[at + 16:at + 20], 'big')
+            body = bytes(buf[at + 48:at + 48 + length])
+            if buf[at + 24] != F_CONG:
+                seqs.append(seq)
+            if body == data:
+                equal(bytes(buf[at:at + 48]).hex(),
+                      header(seq, mine.port, other.port, len(data)).hex(), 'header of %r' % data)
+                data = None
+            at += 48 + length
+        check(data is None, '%r not found from %s', data, src)
+        equal(seqs, list(range(1, len(seqs) + 1)), 'numbers from ' + src)
+
+
+# --- last, because it drops every connection of the namespace -------------------------------------
+
+@case('wire.sysctl_drop')
+def sysctl_drop(c):
+    """Writing a buffer sysctl drops the connections with FIN; they come back and go on."""
+    p, q = c.peer('client'), c.peer('server')
+    n = p.settle()
+    q.settle()
+    with c.net.a, open('/proc/sys/net/rds/tcp/rds_tcp_rcvbuf', 'w', encoding='ascii') as f:
+        f.write('200000')
+    for x in (p, q):
+        equal(x.conn.wait_closed()[0], 'EOF', 'end of a %s connection' % x.role)
+        x.conn.close()
+        x.open()
+        x.ping()
+    check(p.ping().seq > n, 'numbering restarted')
