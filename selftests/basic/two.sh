@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Two guests see each other and a ping to port 0 comes back, over IPv4 and IPv6, both ways at once.
+. selftests/lib/lib.sh
+
+check "basic.barrier_before_$RDS_GUEST" barrier before 60
+for a in 4 6; do
+	eval "self=\$RDS_SELF$a peer=\$RDS_PEER$a"
+	check "basic.icmp$a" ping -q -c 1 -W 5 "$peer"
+	check "basic.rds_ping$a" "$RDS_BIN/rds-smoke" "$self" "$peer" $((10 * ${RDS_SLOW:-1}))
+done
+# Neither may go while the other still pings.
+check "basic.barrier_after_$RDS_GUEST" barrier after 60
+exit $LIB_FAILED

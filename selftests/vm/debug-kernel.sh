@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# debug-kernel.sh [--all|--headers|--kdir|--release]
+#
+# Builds Debian's 6.12 with all the checkers of debug.config, once, in a cache folder that outlives the
+# working tree: $RDS_CACHE, or rds-selftests in the user's cache. build/kernel/debug points there.
+# RDS_JOBS (2) processes at low priority.
+set -eu
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cache=${RDS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rds-selftests}
+base=$top/build/kernel/debug
+config=$top/selftests/vm/debug.config
+mode=${1:---all}
+jobs=${RDS_JOBS:-2}
+
+mkdir -p "$base" "$cache"
+PATH=$PATH:/usr/sbin:/sbin
+
+# Only the lines that decide, so that a comment does not cost ten minutes.
+hash=$(grep -E '^(# )?CONFIG_' "$config" | sha256sum | cut -c 1-12)
+version=$(apt-cache policy linux-source-6.12 2>/dev/null | sed -n 's/^ *Candidate: //p')
+if [ -z "$version" ] || [ "$version" = "(none)" ]; then
+	# Without apt's lists what was built before still serves.
+	version=$(ls -d "$cache"/*-"$hash" 2>/dev/null | head -n 1)
+	version=${version##*/}
+	version=${version%-$hash}
+	[ -n "$version" ] || { echo "debug-kernel: linux-source-6.12 is not in apt's lists" >&2; exit 1; }
+fi
+dir=$cache/$(echo "$version" | tr -c 'A-Za-z0-9.+\n' _)-$hash
+src=$dir/src
+
+unpack() {
+	echo "debug-kernel: fetching linux-source-6.12 $version" >&2
+	rm -rf "$dir/deb" "$src"
+	mkdir -p "$dir/deb" "$src"
+	(cd "$dir/deb" && apt-get -q -o APT::Sandbox::User=root download linux-source-6.12 </dev/null >/dev/null)
+	dpkg-deb --fsys-tarfile "$dir"/deb/*.deb | tar -xO --wildcards '*.tar.xz' | xz -dc -T2 |
+		tar -x -C "$src" --strip-components=1 --exclude='*/Documentation' \
+			--exclude='*/drivers/gpu/drm/amd/include' --exclude='*/arch/arm*/boot'
+	rm -rf "$dir/deb"
+}
+
+configure() {
+	make -C "$src" KCONFIG_ALLCONFIG="$config" allnoconfig >"$dir/config.log" 2>&1 || {
+		tail -n 20 "$dir/config.log" >&2
+		exit 1
+	}
+	bad=$(grep -E '^(# )?CONFIG_' "$config" | while read -r want; do
+		case "$want" in
+		"# "*)	name=${want#\# } name=${name%% *}
+			grep -q "^$name=" "$src/.config" && echo "$want" ;;
+		*)	grep -qxF "$want" "$src/.config" || echo "$want" ;;
+		esac
+	done) || :
+	[ -z "$bad" ] || { echo "debug-kernel: these did not survive:" >&2; echo "$bad" >&2; exit 1; }
+}
+
+compile() {
+	echo "debug-kernel: building (about 10 minutes on 2 cores), log in $dir/build.log" >&2
+	nice -n 10 make -C "$src" -j"$jobs" KBUILD_BUILD_TIMESTAMP=@0 bzImage modules >"$dir/build.log" 2>&1 || {
+		grep -E 'error|Error' "$dir/build.log" | head >&2
+		echo "debug-kernel: failed, see $dir/build.log" >&2
+		exit 1
+	}
+	release=$(make -s -C "$src" kernelrelease)
+	rm -rf "$dir/root"
+	mkdir -p "$dir/root/boot"
+	make -s -C "$src" INSTALL_MOD_PATH="$dir/root" INSTALL_MOD_STRIP=1 modules_install >>"$dir/build.log" 2>&1
+	rm -f "$dir/root/lib/modules/$release/build" "$dir/root/lib/modules/$release/source"
+	cp "$src/arch/x86/boot/bzImage" "$dir/root/boot/vmlinuz-$release"
+	cp "$src/.config" "$dir/root/boot/config-$release"
+	cp "$src/System.map" "$dir/root/boot/System.map-$release"
+	# Objects are most of the tree and nothing is linked from them again.
+	find "$src" -name '*.o' ! -path "$src/tools/*" ! -path "$src/scripts/*" -delete
+	echo "$release" >"$dir/release"
+}
+
+if [ ! -e "$dir/done" ]; then
+	exec 9>"$cache/lock"
+	flock 9
+	if [ ! -e "$dir/done" ]; then
+		[ -e "$dir/unpacked" ] || { unpack; : >"$dir/unpacked"; }
+		configure
+		compile
+		: >"$dir/done"
+	fi
+	exec 9>&-
+fi
+ln -sfn "$dir/root" "$base/root"
+cp "$dir/release" "$base/release"
+echo "$src" >"$base/kdir"
+case "$mode" in
+--all|--headers)	;;
+--kdir)		echo "$src" ;;
+--release)	cat "$dir/release" ;;
+*)		echo "debug-kernel: unknown option $mode" >&2; exit 2 ;;
+esac
