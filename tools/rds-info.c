@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* rds-info: prints the tables of the RDS module. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/rds.h>
+
+#include "rdstool.h"
+
+enum kind {
+	K_NAME,		/* text of at most 32 bytes */
+	K_U8,
+	K_U32,
+	K_U64,
+	K_PORT,		/* be16 */
+	K_ADDR,		/* be32, or 16 bytes in the tables of both families */
+	K_GID,		/* always 16 bytes */
+	K_FLAGS,	/* state of a connection */
+};
+
+#define ABSENT (-1)
+
+struct column {
+	const char *heading;	/* NULL: only in JSON */
+	const char *key;
+	enum kind kind;
+	int width;
+	int off4, off6;
+};
+
+struct table {
+	char letter;
+	const char *heading;
+	const char *key;
+	const char *about;
+	int id4, id6;
+	const struct column *column;
+	const struct column *verbose;
+};
+
+#define END { NULL, NULL, K_NAME, 0, ABSENT, ABSENT }
+
+static const struct column counter_columns[] = {
+	{ "CounterName", "name", K_NAME, 25, 0, 0 },
+	{ "Value", "value", K_U64, 16, 32, 32 },
+	END
+};
+
+static const struct column socket_columns[] = {
+	{ "BoundAddr", "bound_addr", K_ADDR, 15, 4, 4 },
+	{ "BPort", "bound_port", K_PORT, 5, 12, 36 },
+	{ "ConnAddr", "connected_addr", K_ADDR, 15, 8, 20 },
+	{ "CPort", "connected_port", K_PORT, 5, 14, 38 },
+	{ "SndBuf", "sndbuf", K_U32, 10, 0, 0 },
+	{ "RcvBuf", "rcvbuf", K_U32, 10, 16, 40 },
+	{ "Inode", "inode", K_U64, 8, 20, 44 },
+	END
+};
+
+static const struct column connection_columns[] = {
+	{ "LocalAddr", "local_addr", K_ADDR, 15, 16, 16 },
+	{ "RemoteAddr", "remote_addr", K_ADDR, 15, 20, 32 },
+	{ "Tos", "tos", K_U8, 4, 41, ABSENT },
+	{ "NextTX", "next_tx", K_U64, 16, 0, 0 },
+	{ "NextRX", "next_rx", K_U64, 16, 8, 8 },
+	{ "Flgs", "flags", K_FLAGS, 4, 40, 64 },
+	{ NULL, "transport", K_NAME, 0, 24, 48 },
+	END
+};
+
+static const struct column message_columns[] = {
+	{ "LocalAddr", "local_addr", K_ADDR, 15, 12, 12 },
+	{ "LPort", "local_port", K_PORT, 5, 20, 44 },
+	{ "RemoteAddr", "remote_addr", K_ADDR, 15, 16, 28 },
+	{ "RPort", "remote_port", K_PORT, 5, 22, 46 },
+	{ "Tos", "tos", K_U8, 4, 25, 49 },
+	{ "Seq", "seq", K_U64, 16, 0, 0 },
+	{ "Bytes", "bytes", K_U32, 10, 8, 8 },
+	END
+};
+
+static const struct column tcp_columns[] = {
+	{ "LocalAddr", "local_addr", K_ADDR, 15, 0, 0 },
+	{ "LPort", "local_port", K_PORT, 5, 4, 16 },
+	{ "RemoteAddr", "remote_addr", K_ADDR, 15, 6, 18 },
+	{ "RPort", "remote_port", K_PORT, 5, 10, 34 },
+	{ "HdrRemain", "hdr_remain", K_U64, 10, 12, 36 },
+	{ "DataRemain", "data_remain", K_U64, 10, 20, 44 },
+	{ "SentNxt", "sent_nxt", K_U32, 10, 28, 52 },
+	{ "ExpectUna", "expect_una", K_U32, 10, 32, 56 },
+	{ "SeenUna", "seen_una", K_U32, 10, 36, 60 },
+	END
+};
+
+static const struct column ib_columns[] = {
+	{ "LocalAddr", "local_addr", K_ADDR, 15, 0, 0 },
+	{ "RemoteAddr", "remote_addr", K_ADDR, 15, 4, 16 },
+	{ "Tos", "tos", K_U8, 4, 60, 84 },
+	{ "SL", "sl", K_U8, 3, 61, 85 },
+	{ "LocalDev", "local_dev", K_GID, 32, 8, 32 },
+	{ "RemoteDev", "remote_dev", K_GID, 32, 24, 48 },
+	END
+};
+
+static const struct column ib_verbose[] = {
+	{ "send_wr", "send_wr", K_U32, 0, 40, 64 },
+	{ "recv_wr", "recv_wr", K_U32, 0, 44, 68 },
+	{ "send_sge", "send_sge", K_U32, 0, 48, 72 },
+	{ "rdma_mr_max", "rdma_mr_max", K_U32, 0, 52, 76 },
+	{ "rdma_mr_size", "rdma_mr_size", K_U32, 0, 56, 80 },
+	{ "cache_allocs", "cache_allocs", K_U32, 0, 64, 88 },
+	END
+};
+
+/* In the order they are printed in, whatever the order on the command line. */
+static const struct table tables[] = {
+	{ 'I', "RDS IB Connections:", "ib_connections", "InfiniBand connections",
+	  RDS_INFO_IB_CONNECTIONS, RDS6_INFO_IB_CONNECTIONS, ib_columns, ib_verbose },
+	{ 'T', "TCP Connections:", "tcp_connections", "TCP connections",
+	  RDS_INFO_TCP_SOCKETS, RDS6_INFO_TCP_SOCKETS, tcp_columns, NULL },
+	{ 'c', "Counters:", "counters", "counters",
+	  RDS_INFO_COUNTERS, RDS_INFO_COUNTERS, counter_columns, NULL },
+	{ 'k', "RDS Sockets:", "sockets", "RDS sockets",
+	  RDS_INFO_SOCKETS, RDS6_INFO_SOCKETS, socket_columns, NULL },
+	{ 'n', "RDS Connections:", "connections", "RDS connections",
+	  RDS_INFO_CONNECTIONS, RDS6_INFO_CONNECTIONS, connection_columns, NULL },
+	{ 'r', "Receive Message Queue:", "recv_queue", "messages received, not yet read",
+	  RDS_INFO_RECV_MESSAGES, RDS6_INFO_RECV_MESSAGES, message_columns, NULL },
+	{ 's', "Send Message Queue:", "send_queue", "messages not yet sent",
+	  RDS_INFO_SEND_MESSAGES, RDS6_INFO_SEND_MESSAGES, message_columns, NULL },
+	{ 't', "Retransmit Message Queue:", "retrans_queue", "messages sent, not yet acknowledged",
+	  RDS_INFO_RETRANS_MESSAGES, RDS6_INFO_RETRANS_MESSAGES, message_columns, NULL },
+};
+
+#define NR_TABLES (sizeof(tables) / sizeof(tables[0]))
+
+/* Longer than every record known here. */
+struct record {
+	uint8_t bytes[128];
+};
+
+struct view {
+	bool all;		/* IPv6 as well as IPv4 */
+	bool verbose;
+	bool json;
+	struct rt_json j;
+	char failed[NR_TABLES];
+	int error[NR_TABLES];
+};
+
+static uint64_t number_at(const struct record *r, int off, enum kind kind)
+{
+	uint64_t v64;
+	uint32_t v32;
+	uint16_t v16;
+
+	switch (kind) {
+	case K_PORT:
+		memcpy(&v16, r->bytes + off, sizeof(v16));
+		return ntohs(v16);
+	case K_U32:
+		memcpy(&v32, r->bytes + off, sizeof(v32));
+		return v32;
+	case K_U64:
+		memcpy(&v64, r->bytes + off, sizeof(v64));
+		return v64;
+	default:
+		return r->bytes[off];
+	}
+}
+
+static void flags_text(const struct record *r, int off, bool v6, char *out)
+{
+	static const char letter[] = "scCE";
+	uint8_t flags = r->bytes[off];
+	int i;
+
+	/* Very old kernels kept them in the last byte of the transport's name. */
+	if (!v6)
+		flags |= r->bytes[39];
+	for (i = 0; i < 4; i++)
+		out[i] = flags & (1 << i) ? letter[i] : '-';
+	out[4] = '\0';
+}
+
+static void field_text(const struct column *c, const struct record *r, bool v6, char *out,
+		       size_t size)
+{
+	int off = v6 ? c->off6 : c->off4;
+	struct in6_addr a6;
+
+	*out = '\0';
+	if (off == ABSENT) {
+		snprintf(out, size, "-");
+		return;
+	}
+	switch (c->kind) {
+	case K_NAME:
+		snprintf(out, size, "%.*s", c->heading ? 32 : TRANSNAMSIZ, (const char *)r->bytes + off);
+		break;
+	case K_ADDR:
+	case K_GID:
+		memcpy(&a6, r->bytes + off, c->kind == K_GID || v6 ? 16 : 4);
+		if (c->kind == K_ADDR && v6 && IN6_IS_ADDR_V4MAPPED(&a6))
+			inet_ntop(AF_INET, &a6.s6_addr[12], out, size);
+		else
+			inet_ntop(c->kind == K_GID || v6 ? AF_INET6 : AF_INET, &a6, out, size);
+		break;
+	case K_FLAGS:
+		flags_text(r, off, v6, out);
+		break;
+	default:
+		snprintf(out, size, "%" PRIu64, number_at(r, off, c->kind));
+	}
+}
+
+static int width_of(const struct column *c, const struct view *v)
+{
+	if (v->all && c->kind == K_ADDR)
+		return 37;
+	if (v->all && c->kind == K_NAME)
+		return 32;
+	return c->width;
+}
+
+static void print_text(const struct table *t, const struct view *v, const struct rt_info *info)
+{
+	const struct column *c;
+	struct record r;
+	char text[80];
+	size_t i;
+
+	printf("\n%s\n", t->heading);
+	for (c = t->column; c->key; c++)
+		if (c->heading)
+			printf("%s%*s", c == t->column ? "" : " ", width_of(c, v), c->heading);
+	putchar('\n');
+	for (i = 0; i < rt_info_count(info); i++) {
+		rt_info_record(info, i, &r, sizeof(r));
+		for (c = t->column; c->key; c++) {
+			if (!c->heading)
+				continue;
+			field_text(c, &r, v->all, text, sizeof(text));
+			printf("%s%*s", c == t->column ? "" : " ", width_of(c, v), text);
+		}
+		for (c = t->verbose; v->verbose && c && c->key; c++) {
+			field_text(c, &r, v->all, text, sizeof(text));
+			printf("%s%s=%s", c == t->verbose ? "  " : ", ", c->heading, text);
+		}
+		putchar('\n');
+	}
+}
+
+static void json_columns(struct view *v, const struct column *c, const struct record *r)
+{
+	char text[80];
+
+	for (; c && c->key; c++) {
+		int off = v->all ? c->off6 : c->off4;
+
+		if (off == ABSENT)
+			continue;
+		if (c->kind == K_U8 || c->kind == K_U32 || c->kind == K_U64 || c->kind == K_PORT) {
+			rt_json_u64(&v->j, c->key, number_at(r, off, c->kind));
+			continue;
+		}
+		field_text(c, r, v->all, text, sizeof(text));
+		rt_json_str(&v->j, c->key, text);
+	}
+}
+
+static void print_json(const struct table *t, struct view *v, const struct rt_info *info)
+{
+	bool counters = t->column == counter_columns;
+	struct record r;
+	char name[33];
+	size_t i;
+
+	rt_json_open(&v->j, t->key, counters ? '{' : '[');
+	for (i = 0; i < rt_info_count(info); i++) {
+		rt_info_record(info, i, &r, sizeof(r));
+		if (counters) {
+			field_text(t->column, &r, false, name, sizeof(name));
+			rt_json_u64(&v->j, name, number_at(&r, 32, K_U64));
+			continue;
+		}
+		rt_json_open(&v->j, NULL, '{');
+		json_columns(v, t->column, &r);
+		json_columns(v, t->verbose, &r);
+		rt_json_close(&v->j, '}');
+	}
+	rt_json_close(&v->j, counters ? '}' : ']');
+}
+
+static void print_errors(struct view *v)
+{
+	size_t i;
+
+	rt_json_open(&v->j, "errors", '{');
+	for (i = 0; i < NR_TABLES; i++)
+		if (v->failed[i])
+			rt_json_str(&v->j, tables[i].key, strerror(v->error[i]));
+	rt_json_close(&v->j, '}');
+}
+
+static void __attribute__((noreturn)) usage(void)
+{
+	size_t i;
+
+	fprintf(stderr, "rds-info version " RT_VERSION "\n\n");
+	fprintf(stderr, "usage: rds-info [-%s] [--json]; without a table all are printed\n",
+		"acknrstvIT");
+	for (i = 0; i < NR_TABLES; i++)
+		fprintf(stderr, "  -%c  %s\n", tables[i].letter, tables[i].about);
+	fprintf(stderr, "  -v  more columns\n  -a  IPv6 as well as IPv4\n");
+	exit(1);
+}
+
+static void parse(struct view *v, bool *wanted, int argc, char **argv)
+{
+	static const struct option longopts[] = {
+		{ "json", no_argument, NULL, 'J' },
+		{ NULL, 0, NULL, 0 },
+	};
+	bool any = false;
+	size_t i;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "acknrstvIT", longopts, NULL)) != -1) {
+		if (c == 'a') {
+			v->all = true;
+			continue;
+		} else if (c == 'v') {
+			v->verbose = true;
+			continue;
+		} else if (c == 'J') {
+			v->json = true;
+			continue;
+		} else if (c == '?') {
+			fprintf(stderr, "rds-info: Invalid option '-%c'\n", optopt ? optopt : '-');
+			usage();
+		}
+		for (i = 0; i < NR_TABLES; i++)
+			wanted[i] |= tables[i].letter == c;
+		any = true;
+	}
+	for (i = 0; !any && i < NR_TABLES; i++)
+		wanted[i] = true;
+}
+
+int main(int argc, char **argv)
+{
+	bool wanted[NR_TABLES] = { false };
+	struct view v = { .j.out = stdout };
+	struct rt_info info = { 0 };
+	size_t i;
+	int fd;
+
+	parse(&v, wanted, argc, argv);
+	fd = rt_socket();
+	if (fd < 0) {
+		fprintf(stderr, "rds-info: Unable to create socket: %s\n", strerror(errno));
+		return 1;
+	}
+	if (v.json)
+		rt_json_open(&v.j, NULL, '{');
+	for (i = 0; i < NR_TABLES; i++) {
+		const struct table *t = &tables[i];
+
+		if (!wanted[i])
+			continue;
+		if (rt_info_get(fd, v.all ? t->id6 : t->id4, &info)) {
+			v.failed[i] = true;
+			v.error[i] = errno;
+			fflush(stdout);
+			fprintf(stderr, "rds-info: Unable get statistics: %s (%.*s)\n", strerror(errno),
+				(int)strlen(t->heading) - 1, t->heading);
+		} else if (v.json) {
+			print_json(t, &v, &info);
+		} else {
+			print_text(t, &v, &info);
+		}
+	}
+	if (v.json) {
+		print_errors(&v);
+		rt_json_close(&v.j, '}');
+	}
+	rt_info_free(&info);
+	close(fd);
+	return fflush(stdout) || ferror(stdout);
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* One task: sends requests to every task of the other side and acknowledges theirs. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/sockios.h>
+#include <linux/rds.h>
+
+#include "stress.h"
+
+enum sent { SENT, SENT_FULL, SENT_CONGESTED };
+
+static void add(_Atomic uint64_t *counter, uint64_t n)
+{
+	/* One writer only: no need for a locked instruction. */
+	atomic_store_explicit(counter,
+			      atomic_load_explicit(counter, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+static void check_parent(pid_t parent)
+{
+	if (getppid() != parent)
+		die("parent %d exited\n", parent);
+}
+
+static void *allocate(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p)
+		die("ERROR: failed to alloc memory\n");
+	return p;
+}
+
+static void set_buffers(struct task *t, unsigned int id)
+{
+	const struct options *o = t->o;
+	uint64_t wish = (uint64_t)o->tasks * o->depth * (o->req_size + o->ack_size) * 2;
+	static const struct {
+		int option;
+		const char *text;
+	} buf[] = {
+		{ SO_SNDBUF, "getsockopt(SNDBUF) returned %d, we wanted %d * 2\n" },
+		{ SO_RCVBUF, "getsockopt(RCVBUF) returned %d, we need %d * 2\n" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		int want = wish > INT32_MAX / 2 ? INT32_MAX / 2 : wish, got = 0;
+		socklen_t len = sizeof(got);
+
+		if (setsockopt(t->fd, SOL_SOCKET, buf[i].option, &want, sizeof(want)))
+			die_errno("setsockopt of buffer size failed");
+		if (getsockopt(t->fd, SOL_SOCKET, buf[i].option, &got, &len))
+			die_errno("getsockopt of buffer size failed");
+		if (got / 2 < want && !id)
+			fprintf(stderr, buf[i].text, got, want);
+	}
+}
+
+static void open_socket(struct task *t, unsigned int id)
+{
+	struct sockaddr_in a = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(t->o->recv_addr),
+		.sin_port = htons(t->port),
+	};
+	uint8_t tos = t->o->tos;
+	int on = 1;
+
+	t->fd = rt_socket();
+	if (t->fd < 0)
+		die_errno("socket(%d, 5, 0) failed", rt_family());
+	setsockopt(t->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(t->fd, (struct sockaddr *)&a, sizeof(a)))
+		die_errno("bind() failed");
+	set_buffers(t, id);
+	if (t->o->cong_monitor &&
+	    setsockopt(t->fd, rt_level(), RDS_CONG_MONITOR, &on, sizeof(on))) {
+		if (errno != ENOPROTOOPT)
+			die_errno("setsockopt(RDS_CONG_MONITOR) failed");
+		printf("Kernel does not support congestion monitoring; disabled\n");
+	}
+	if (tos && ioctl(t->fd, SIOCRDSSETTOS, &tos))
+		die_errno("failed to set TOS");
+}
+
+static void set_up(struct task *t, unsigned int id)
+{
+	const struct options *o = t->o;
+	size_t largest = o->req_size > o->ack_size ? o->req_size : o->ack_size;
+	unsigned int i;
+
+	t->req = allocate(1, o->req_size);
+	t->ack = allocate(1, o->ack_size);
+	t->in = allocate(1, largest);
+	t->pattern = allocate(1, largest);
+	/* The pattern never changes, so it is written once and stays behind the header. */
+	if (o->verify) {
+		fill_pattern(t->pattern, largest - HDR_LEN);
+		memcpy(t->req + HDR_LEN, t->pattern, o->req_size - HDR_LEN);
+		memcpy(t->ack + HDR_LEN, t->pattern, o->ack_size - HDR_LEN);
+	}
+	t->peer = allocate(o->tasks, sizeof(*t->peer));
+	for (i = 0; i < o->tasks; i++) {
+		struct peer *p = &t->peer[i];
+
+		p->addr.sin_family = AF_INET;
+		p->addr.sin_addr.s_addr = htonl(o->send_addr);
+		p->addr.sin_port = htons(o->port + 1 + i);
+		p->sent_us = allocate(o->depth, sizeof(*p->sent_us));
+	}
+	t->requests = o->active || !o->one_way;
+	t->want_pollout = true;
+	open_socket(t, id);
+}
+
+static uint16_t next_slot(const struct task *t, uint16_t slot)
+{
+	return slot + 1u >= t->o->depth ? 0 : slot + 1;
+}
+
+/* Only a message that really went out consumes a sequence number. */
+static enum sent send_one(struct task *t, struct peer *p, enum op op, uint16_t slot)
+{
+	uint8_t *buf = op == OP_REQ ? t->req : t->ack;
+	size_t len = op == OP_REQ ? t->o->req_size : t->o->ack_size;
+	struct header h = {
+		.seq = p->tx_seq,
+		.from_addr = t->o->recv_addr,
+		.to_addr = t->o->send_addr,
+		.from_port = t->port,
+		.to_port = ntohs(p->addr.sin_port),
+		.slot = slot,
+		.op = op,
+	};
+	ssize_t n;
+
+	encode_header(buf, &h);
+	n = sendto(t->fd, buf, len, MSG_DONTWAIT, (struct sockaddr *)&p->addr, sizeof(p->addr));
+	if (n < 0 && errno == EAGAIN)
+		return SENT_FULL;
+	if (n < 0 && errno == ENOBUFS)
+		return SENT_CONGESTED;
+	if (n < 0)
+		die_errno("sendto() failed");
+	if ((size_t)n != len)
+		die("sendto() truncated - %zd\n", n);
+	p->tx_seq++;
+	add(&t->stats->bytes_tx, len);
+	return SENT;
+}
+
+static enum sent send_acks(struct task *t, struct peer *p)
+{
+	while (p->owed) {
+		enum sent rc = send_one(t, p, OP_ACK, p->ack_slot);
+
+		if (rc != SENT)
+			return rc;
+		p->ack_slot = next_slot(t, p->ack_slot);
+		p->owed--;
+	}
+	return SENT;
+}
+
+static enum sent send_requests(struct task *t, struct peer *p)
+{
+	while (t->requests && p->outstanding < t->o->depth) {
+		uint64_t before = rt_now_us();
+		enum sent rc = send_one(t, p, OP_REQ, p->req_slot);
+
+		if (rc != SENT)
+			return rc;
+		p->sent_us[p->req_slot] = before;
+		p->req_slot = next_slot(t, p->req_slot);
+		p->outstanding++;
+		add(&t->stats->tx_us, rt_now_us() - before);
+		add(&t->stats->req_tx, 1);
+	}
+	return SENT;
+}
+
+static void send_round(struct task *t)
+{
+	unsigned int i;
+
+	t->want_pollout = false;
+	t->retry_soon = false;
+	for (i = 0; i < t->o->tasks; i++) {
+		struct peer *p = &t->peer[i];
+		enum sent rc;
+
+		if (p->congested)
+			continue;
+		rc = send_acks(t, p);
+		if (rc == SENT)
+			rc = send_requests(t, p);
+		if (rc == SENT_FULL) {
+			t->want_pollout = true;
+			return;
+		}
+		if (rc == SENT_CONGESTED) {
+			p->congested = t->o->cong_monitor;
+			t->retry_soon = true;
+		}
+	}
+}
+
+static void got_ack(struct task *t, struct peer *p)
+{
+	uint64_t rtt = rt_now_us() - p->sent_us[p->exp_ack_slot];
+	unsigned int b = rtt ? 63 - __builtin_clzll(rtt) : 0;
+
+	if (!p->outstanding)
+		die("ack without a request\n");
+	p->outstanding--;
+	p->exp_ack_slot = next_slot(t, p->exp_ack_slot);
+	add(&t->stats->rtt_us, rtt);
+	add(&t->stats->rtt_count, 1);
+	add(&t->stats->bucket[b < NR_BUCKETS ? b : NR_BUCKETS - 1], 1);
+	if (rtt > t->o->outliers)
+		fprintf(stderr, "Found RTT = 0x%llx\n", (unsigned long long)rtt);
+}
+
+static void got_message(struct task *t, const struct sockaddr_in *from, size_t len)
+{
+	struct header h;
+	struct peer *p;
+
+	add(&t->stats->bytes_rx, len);
+	p = check_message(t, from, len, &h);
+	if (!p)
+		return;
+	p->rx_seq++;
+	if (h.op == OP_ACK) {
+		got_ack(t, p);
+		return;
+	}
+	if (p->owed >= t->o->depth)
+		die("more than %u requests without ack\n", t->o->depth);
+	p->owed++;
+	p->exp_req_slot = next_slot(t, p->exp_req_slot);
+	add(&t->stats->req_rx, 1);
+}
+
+static void uncongest(struct task *t, uint64_t mask)
+{
+	unsigned int i;
+
+	for (i = 0; i < t->o->tasks; i++)
+		if (mask & RDS_CONG_MONITOR_MASK(ntohs(t->peer[i].addr.sin_port)))
+			t->peer[i].congested = false;
+}
+
+static void receive_all(struct task *t)
+{
+	size_t largest = t->o->req_size > t->o->ack_size ? t->o->req_size : t->o->ack_size;
+	union {
+		char bytes[256];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { t->in, largest };
+	struct sockaddr_in from;
+	struct msghdr msg;
+	ssize_t n;
+
+	for (;;) {
+		msg = (struct msghdr){
+			.msg_name = &from,
+			.msg_namelen = sizeof(from),
+			.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = &control,
+			.msg_controllen = sizeof(control),
+		};
+		/* MSG_TRUNC makes the kernel tell the true length. */
+		n = recvmsg(t->fd, &msg, MSG_DONTWAIT | MSG_TRUNC);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN)
+			die_errno("recvmsg() failed");
+		if (n < 0)
+			return;
+		uncongest(t, rt_cong_update(&msg));
+		if (msg.msg_namelen)
+			got_message(t, &from, n);
+	}
+}
+
+static void wait_for_start(struct task *t, pid_t parent)
+{
+	uint64_t start, now;
+
+	/* A second's step is cut short by the start time itself. */
+	while (!(start = atomic_load(&t->shared->start_us))) {
+		check_parent(parent);
+		poll(NULL, 0, 20);
+	}
+	now = rt_now_us();
+	if (start > now) {
+		struct timespec ts = { (start - now) / 1000000, (start - now) % 1000000 * 1000 };
+
+		nanosleep(&ts, NULL);
+	}
+}
+
+static void run(struct task *t, pid_t parent)
+{
+	uint64_t checked = rt_now_us();
+
+	for (;;) {
+		struct pollfd pfd = { .fd = t->fd, .events = POLLIN };
+		uint64_t now;
+		int n;
+
+		if (t->want_pollout)
+			pfd.events |= POLLOUT;
+		n = poll(&pfd, 1, t->retry_soon ? 100 : 1000);
+		if (n < 0 && errno != EINTR)
+			die_errno("poll() failed");
+		if (pfd.revents & POLLIN)
+			receive_all(t);
+		now = rt_now_us();
+		if (now - checked >= 1000000) {
+			check_parent(parent);
+			checked = now;
+			/* A notice that got lost must not stop the task for good. */
+			uncongest(t, UINT64_MAX);
+		}
+		if (atomic_load_explicit(&t->shared->stopping, memory_order_relaxed))
+			t->want_pollout = false;
+		else if (!t->want_pollout || pfd.revents & POLLOUT)
+			send_round(t);
+	}
+}
+
+void run_child(const struct options *o, struct shared *shared, unsigned int id, pid_t parent,
+	       int ready_fd)
+{
+	struct task t = {
+		.o = o,
+		.shared = shared,
+		.stats = &shared->child[id].stats,
+		.port = o->port + 1 + id,
+	};
+
+	if (setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 5))
+		die_errno("setpriority failed");
+	set_up(&t, id);
+	if (write(ready_fd, "", 1) != 1)
+		die_errno("cannot tell the parent");
+	close(ready_fd);
+	wait_for_start(&t, parent);
+	run(&t, parent);
+	_exit(0);
+}
