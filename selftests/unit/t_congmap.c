@@ -92,11 +92,11 @@ static void group_with_another_port_set(void)
 	EXPECT_EQ(rds_congmap_cleared_groups(map, other), 1ULL << 10);
 }
 
-UNIT_MAIN(
+UNIT_CASES(
 	{ "congmap.bit_places", bit_places },
 	{ "congmap.every_port", every_port },
 	{ "congmap.set_is_idempotent", set_is_idempotent },
 	{ "congmap.groups_of_one_port", groups_of_one_port },
 	{ "congmap.groups_add_up", groups_add_up },
 	{ "congmap.group_with_another_port_set", group_with_another_port_set },
-)
+);

@@ -179,7 +179,7 @@ static void handshake_parse(void)
 	}
 }
 
-UNIT_MAIN(
+UNIT_CASES(
 	{ "exthdr.table_lengths", table_lengths },
 	{ "exthdr.walk_areas", walk_areas },
 	{ "exthdr.body_is_in_place", body_is_in_place },
@@ -187,4 +187,4 @@ UNIT_MAIN(
 	{ "exthdr.append_refuses_unknown", append_refuses_unknown },
 	{ "exthdr.handshake_bytes", handshake_bytes },
 	{ "exthdr.handshake_parse", handshake_parse },
-)
+);

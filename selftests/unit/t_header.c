@@ -128,7 +128,7 @@ static void csum_every_bit(void)
 	}
 }
 
-UNIT_MAIN(
+UNIT_CASES(
 	{ "header.init_layout", init_layout },
 	{ "header.init_cong_map", init_cong_map },
 	{ "header.decode_all_fields", decode_all_fields },
@@ -138,4 +138,4 @@ UNIT_MAIN(
 	{ "header.csum_set_twice", csum_set_twice },
 	{ "header.csum_zero_accepted", csum_zero_accepted },
 	{ "header.csum_every_bit", csum_every_bit },
-)
+);

@@ -69,7 +69,7 @@ static void number_wraps(void)
 	PLAY(7, { UINT64_MAX, RETR, RDS_RX_ACCEPT, 0 }, { 0, RETR, RDS_RX_ACCEPT, 1 });
 }
 
-UNIT_MAIN(
+UNIT_CASES(
 	{ "rxrule.in_order", in_order },
 	{ "rxrule.holes_are_legal", holes_are_legal },
 	{ "rxrule.old_unmarked_is_kept", old_unmarked_is_kept },
@@ -77,4 +77,4 @@ UNIT_MAIN(
 	{ "rxrule.other_flags_do_not_matter", other_flags_do_not_matter },
 	{ "rxrule.number_zero_is_data", number_zero_is_data },
 	{ "rxrule.number_wraps", number_wraps },
-)
+);

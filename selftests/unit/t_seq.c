@@ -18,6 +18,6 @@ static void seq32_after(void)
 		       rows[i].a, rows[i].b);
 }
 
-UNIT_MAIN(
+UNIT_CASES(
 	{ "seq.seq32_after", seq32_after },
-)
+);

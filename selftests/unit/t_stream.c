@@ -189,11 +189,11 @@ static void first_bytes(void)
 	EXPECT(hs.npaths == 8 && hs.gen == 0x12345678 && hs.sport_idx, "handshake");
 }
 
-UNIT_MAIN(
+UNIT_CASES(
 	{ "stream.all_piece_sizes", all_piece_sizes },
 	{ "stream.nothing_in_nothing_happens", nothing_in_nothing_happens },
 	{ "stream.remainders", remainders },
 	{ "stream.length_bound", length_bound },
 	{ "stream.bad_stays_bad", bad_stays_bad },
 	{ "stream.first_bytes", first_bytes },
-)
+);

@@ -16,7 +16,11 @@ struct unit_case {
 
 void unit_expect(int held, const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-int unit_run(const struct unit_case *cases, size_t n);
+
+/* Written down by every test with UNIT_CASES(); ends with one that has no name. */
+extern const struct unit_case unit_cases[];
+
+#define UNIT_CASES(...)	const struct unit_case unit_cases[] = { __VA_ARGS__ { NULL, NULL } }
 
 #define EXPECT(cond, ...)	unit_expect(!!(cond), __FILE__, __LINE__, __VA_ARGS__)
 #define EXPECT_EQ(got, want)							\
@@ -25,13 +29,5 @@ int unit_run(const struct unit_case *cases, size_t n);
 										\
 		EXPECT(_g == _w, "%s is 0x%llx, not 0x%llx", #got, _g, _w);	\
 	} while (0)
-
-#define UNIT_MAIN(...)								\
-	int main(void)								\
-	{									\
-		static const struct unit_case cases[] = { __VA_ARGS__ };	\
-										\
-		return unit_run(cases, sizeof(cases) / sizeof(cases[0]));	\
-	}
 
 #endif

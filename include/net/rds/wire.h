@@ -19,7 +19,7 @@
 #define RDS_PING_PORT		0	/* RDS port of the in-kernel ping responder */
 #define RDS_PROBE_PORT		1	/* RDS port a multipath handshake comes from */
 
-#define RDS_MAX_MSG_SIZE	(1U << 20)	/* payload of one message */
+#define RDS_MAX_MSG_SIZE	(1024U * 1024)	/* payload of one message */
 #define RDS_CONG_MAP_BYTES	8192	/* one bit for each of the 65536 ports */
 #define RDS_EXTHDR_SPACE	16
 #define RDS_MAX_PATHS		8	/* connections between two nodes, at most */

@@ -237,7 +237,7 @@ struct rds_cmsg_rx_trace {
  * groups in which a port may have become writable again.
  */
 #define RDS_CONG_MONITOR_SIZE		64
-#define RDS_CONG_MONITOR_BIT(port)	(((unsigned int) port) % RDS_CONG_MONITOR_SIZE)
+#define RDS_CONG_MONITOR_BIT(port)	((unsigned int)(port) % RDS_CONG_MONITOR_SIZE)
 #define RDS_CONG_MONITOR_MASK(port)	(1ULL << RDS_CONG_MONITOR_BIT(port))
 
 /* Names a piece of a peer's registered memory; programs only pass it on. */

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# What needs the headers of the kernel under test: our modules compile without a warning at
+# W=1, sparse has nothing to say with endian checks, every header compiles alone, and kernel-doc
+# can read every comment that claims to be one. The modules built here are not the ones that run.
+set -u
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+K=${RDS_CHECK_KERNEL:-6.12}
+dir=$top/build/check
+log=$dir/build.log
+mkdir -p "$dir"
+
+# fail NAME WHY
+fail() {
+	echo "not ok $1 # $2"
+	rc=1
+}
+
+rc=0
+if ! kdir=$("$top/selftests/vm/fetch.sh" --kdir "$K"); then
+	fail lint.kernel "no headers of $K"
+	exit 1
+fi
+if ! command -v sparse >/dev/null; then
+	fail lint.sparse "sparse is not installed, see selftests/vm/deps.sh"
+	exit 1
+fi
+
+for d in net include; do
+	rsync -rt --delete --exclude='*.o' --exclude='*.ko' --exclude='*.mod' --exclude='*.mod.c' \
+		--exclude='.*.cmd' --exclude='*.order' --exclude='*.a' "$top/$d/" "$dir/$d/"
+done
+cp -p "$top/Kbuild" "$dir/Kbuild"
+built=ok
+make -j2 -C "$kdir" M="$dir" CONFIG_DEBUG_INFO_BTF_MODULES= W=1 C=1 CF=-D__CHECK_ENDIAN__ modules \
+	>"$log" 2>&1 || built=no
+
+# Only our files count; the kernel's headers have findings of their own. What had one is built
+# again the next time, so that it is not forgotten.
+ours="^(\./)?(.*/)?(net/rds|include/(net/rds|compat|trace|uapi))/[^:]*:[0-9]+"
+grep -E "$ours.*(warning|error):" "$log" | sort -u | sed "s,$dir/,," >"$dir/findings"
+if [ -s "$dir/findings" ] || [ $built = no ]; then
+	find "$dir/net" -name '*.o' -exec rm -f {} +
+fi
+checked=$(find "$dir/net" -name '*.c' ! -name '*.mod.c' | wc -l)
+
+# sparse and gcc print the same form: gcc's W=1 findings carry the name of their option
+grep -E '\[-W|error:' "$dir/findings" >"$dir/gcc"
+grep -vE '\[-W|error:' "$dir/findings" >"$dir/sparse"
+grep -E 'modpost:.*(WARNING|ERROR)|(WARNING|ERROR): modpost' "$log" >>"$dir/gcc"
+for tool in gcc sparse; do
+	sed 's/^/# /' "$dir/$tool"
+	if [ -s "$dir/$tool" ]; then
+		fail lint.$tool "$(wc -l <"$dir/$tool") findings"
+	elif [ $built = no ]; then
+		[ $tool = gcc ] && tail -n 15 "$log" | sed 's/^/# /'
+		fail lint.$tool "the build failed"
+	else
+		echo "ok lint.$tool, $checked files"
+	fi
+done
+
+if [ $built = ok ]; then
+	python3 "$top/selftests/lint/headers.py" "$dir" "$kdir" || rc=1
+fi
+
+cd "$top" || exit 1
+files=$(find net include -name '*.[ch]')
+doc=$("$kdir/scripts/kernel-doc" -none $files 2>&1 | grep -E 'warning|error')
+if [ -n "$doc" ]; then
+	echo "$doc" | sed 's/^/# /'
+	fail lint.kernel_doc "$(echo "$doc" | wc -l) findings"
+else
+	echo "ok lint.kernel_doc, $(grep -lE '^/\*\*$' $files | wc -l) files with comments for it"
+fi
+exit $rc

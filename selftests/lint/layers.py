@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Who may include whom, and the shape of files: the rules of Documentation/architecture.rst."""
+import re
+import sys
+
+import tree
+
+# Folder of net/rds -> folders and single headers it may include.  A folder always sees itself,
+# and includes go down only: nothing here leads back up.
+BASE = ["netns.h"]
+LOW = BASE + ["proto"]
+MAY = {
+    "proto": [],
+    "msg": LOW,
+    "cong": LOW,
+    "endpoint": LOW + ["msg", "cong"],
+    "memop": LOW + ["msg", "endpoint"],
+    "send": LOW + ["msg", "cong", "endpoint", "memop"],
+    "recv": LOW + ["msg", "cong", "endpoint", "memop"],
+    "registry": BASE,
+    "conn": LOW + ["msg", "cong", "endpoint", "memop", "send", "recv", "registry.h"],
+    "sock": LOW + ["msg", "cong", "endpoint", "memop", "send", "conn", "registry.h"],
+    "ctl": LOW + ["msg", "cong", "endpoint", "memop", "send", "conn", "registry.h"],
+    "netns": BASE + ["cong", "endpoint", "conn", "ctl"],
+    "main": BASE + ["cong", "endpoint", "msg", "memop", "conn", "sock", "ctl", "registry.h",
+                    "transport/loop"],
+    "trace": [],
+}
+# What the kernel-free files may bring in with <>
+PURE_ANGLED = ("net/rds/wire.h", "net/rds/stream.h")
+
+MAX_LINES = {".c": 600, ".h": 250, ".py": 800, ".sh": 400}
+# The user ABI is frozen; the transport contract is mostly its documentation.
+MAX_LINES_OF = {"include/uapi/linux/rds.h": 420, "include/net/rds/transport.h": 320}
+MAX_COMPAT = 350
+MAX_FUNCTION = 100
+MARKS = r"\b(TODO|FIXME|XXX)\b|not implemented|\bfor now\b"
+LICENCE = "GPL-2.0-only OR BSD-2-Clause"
+UAPI_LICENCE = "((GPL-2.0-only WITH Linux-syscall-note) OR BSD-2-Clause)"
+TOP_LEVEL = {"Kbuild", "Makefile", "net", "include", "Documentation", "tools", "selftests",
+             "LICENSE", "README.md", "build"}
+# Names of transports in code; RDS_TRANS_NONE and _COUNT name none.
+TRANSPORT_NAME = (r"\bRDS_TRANS_(?!NONE\b|COUNT\b)\w+|\brds_(tcp|ib|rdma)_(?!info|notify|args|cookie)\w+"
+                  r'|"(tcp|infiniband|loopback)"')
+
+
+def folder_of(path):
+    """Key of MAY for a file of net/rds: its folder, or its name if it lies in none."""
+    rest = path[len("net/rds/"):]
+    return rest.split("/")[0] if "/" in rest else rest.rsplit(".", 1)[0]
+
+
+def includes(f):
+    for n, line in enumerate(f.code, 1):
+        m = re.match(r'\s*#\s*include(?:_next)?\s+([<"])([^">]+)', line)
+        if m:
+            yield n, m.group(1) == "<", m.group(2)
+
+
+def core(files):
+    return [f for f in files if f.is_c and f.path.startswith("net/rds/")
+            and not f.path.startswith("net/rds/transport/")]
+
+
+def check_core_includes(files):
+    for f in core(files):
+        me = folder_of(f.path)
+        if me not in MAY:
+            yield f.path, 1, "folder %s is not in the table of layers" % me
+            continue
+        for n, angled, name in includes(f):
+            if angled:
+                if me == "proto" and f.name != "plat.h" and name not in PURE_ANGLED:
+                    yield f.path, n, "kernel-free code includes <%s>" % name
+                continue
+            there = name.rsplit("/", 1)[0] if "/" in name else name
+            if there not in MAY[me] and there != me and there != me + ".h":
+                yield f.path, n, "%s may not include %s" % (me, name)
+
+
+def check_transport_includes(files):
+    for f in files:
+        if not f.is_c or not f.path.startswith("net/rds/transport/"):
+            continue
+        rdma = f.path.startswith("net/rds/transport/rdma/")
+        for n, angled, name in includes(f):
+            if not angled and "/" in name:
+                yield f.path, n, "a transport includes %s, but may see <net/rds/*> only" % name
+            if name.startswith("rdma/") and not rdma:
+                yield f.path, n, "rdma/ outside the RDMA transport"
+
+
+def check_public_includes(files):
+    for f in files:
+        if not f.path.startswith("include/net/rds/"):
+            continue
+        for n, angled, name in includes(f):
+            if not angled and name != "proto/plat.h":
+                yield f.path, n, 'a public header includes "%s"' % name
+    for f in core(files):
+        for n, _, name in includes(f):
+            if name.startswith("rdma/"):
+                yield f.path, n, "rdma/ outside the RDMA transport"
+
+
+def check_versions(files):
+    for f in files:
+        if not f.is_c or f.path.startswith("include/compat/"):
+            continue
+        for n, line in enumerate(f.code, 1):
+            if re.search(r"LINUX_VERSION_CODE|KERNEL_VERSION\(|linux/version\.h", line):
+                yield f.path, n, "version test outside include/compat"
+    total = sum(len(f.lines) for f in files if f.path.startswith("include/compat/"))
+    if total > MAX_COMPAT:
+        yield "include/compat", 1, "%d lines, at most %d" % (total, MAX_COMPAT)
+
+
+def check_identity(files):
+    for f in core(files):
+        if f.path.startswith("net/rds/registry."):
+            continue
+        for n, line in enumerate(f.code, 1):
+            m = re.search(TRANSPORT_NAME, line)
+            if m:
+                yield f.path, n, "the core names a transport: %s" % m.group(0)
+
+
+def check_crashes(files):
+    for f in files:
+        if f.is_c and f.path.startswith(("net/", "include/")):
+            for n, line in enumerate(f.code, 1):
+                if re.search(r"\b(BUG|BUG_ON|panic)\s*\(", line):
+                    yield f.path, n, "crashes the machine"
+
+
+def check_functions(files):
+    for f in files:
+        if f.is_c:
+            for name, first, last in tree.functions(f):
+                if last - first + 1 > MAX_FUNCTION:
+                    yield f.path, first, "%s() has %d lines" % (name, last - first + 1)
+
+
+def check_sizes(files):
+    for f in files:
+        limit = MAX_LINES_OF.get(f.path, MAX_LINES.get(f.ext))
+        if limit and len(f.lines) > limit:
+            yield f.path, 1, "%d lines, at most %d" % (len(f.lines), limit)
+
+
+def check_spdx(files):
+    for f in files:
+        if f.ext in (".patch", ".json") or not f.lines:
+            continue
+        want = UAPI_LICENCE if f.path.startswith("include/uapi/") else LICENCE
+        first = f.lines[1 if f.shebang and len(f.lines) > 1 else 0]
+        if not re.search(r"SPDX-License-Identifier: " + re.escape(want) + r"(\s*\*/)?$", first):
+            yield f.path, 1, "no SPDX line with %s" % want
+
+
+def check_marks(files):
+    for f in files:
+        # this file and the one that looks for the marks elsewhere name them
+        if f.path.startswith("selftests/lint/"):
+            continue
+        for n, line in enumerate(f.lines, 1):
+            m = re.search(MARKS, line)
+            if m and (f.is_c or f.is_python or f.is_shell):
+                yield f.path, n, "mark of unfinished work: %s" % m.group(0)
+
+
+def check_top_level(_):
+    import os
+    for name in os.listdir(tree.TOP):
+        if not name.startswith(".") and name not in TOP_LEVEL:
+            yield name, 1, "does not belong in the top folder"
+
+
+RULES = [
+    ("core_includes_go_down", check_core_includes),
+    ("transports_see_public_headers_only", check_transport_includes),
+    ("public_headers_stand_alone", check_public_includes),
+    ("version_tests_in_compat_only", check_versions),
+    ("core_names_no_transport", check_identity),
+    ("nothing_crashes_on_purpose", check_crashes),
+    ("functions_fit", check_functions),
+    ("files_fit", check_sizes),
+    ("spdx", check_spdx),
+    ("no_unfinished_marks", check_marks),
+    ("top_folder", check_top_level),
+]
+
+
+def main():
+    files, bad = tree.files(), 0
+    if not core(files):
+        print("not ok layers # no core sources found")
+        return 1
+    for name, rule in RULES:
+        problems = list(rule(files))
+        for path, line, what in problems:
+            print("# %s:%d: %s" % (path, line, what))
+        print("%s layers.%s" % ("not ok" if problems else "ok", name))
+        bad += bool(problems)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The files of the project, and a reading of C good enough for rules about its shape."""
+import os
+import re
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+PARTS = ("net", "include", "tools", "selftests", "Documentation", ".ci")
+SINGLE = ("Kbuild", "Makefile")
+
+
+class File:
+    def __init__(self, path, text=None):
+        self.path = path
+        if text is None:
+            with open(os.path.join(TOP, path), "rb") as f:
+                text = f.read().decode("utf-8", "replace")
+        self.text = text
+        self.lines = self.text.splitlines()
+        self.name = os.path.basename(path)
+        self.ext = os.path.splitext(path)[1]
+        self._code = None
+
+    @property
+    def is_c(self):
+        return self.ext in (".c", ".h")
+
+    @property
+    def shebang(self):
+        return self.lines[0] if self.lines and self.lines[0].startswith("#!") else ""
+
+    @property
+    def is_python(self):
+        return self.ext == ".py" or "python" in self.shebang
+
+    @property
+    def is_shell(self):
+        return self.ext == ".sh" or bool(re.search(r"\b(ba|da)?sh\b", self.shebang))
+
+    @property
+    def code(self):
+        """The text of a C file with comments blanked and strings kept, line by line."""
+        if self._code is None:
+            self._code = blank_comments(self.text).splitlines()
+        return self._code
+
+
+def blank_comments(text):
+    pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+
+    def blank(m):
+        s = m.group(0)
+        return s if s[0] in "\"'" else re.sub(r"[^\n]", " ", s)
+
+    return re.sub(pattern, blank, text, flags=re.S)
+
+
+def files():
+    """Every file of the project, sorted; what is generated lies under build/ and is not walked."""
+    found = [p for p in SINGLE if os.path.exists(os.path.join(TOP, p))]
+    for part in PARTS:
+        for root, dirs, names in os.walk(os.path.join(TOP, part)):
+            dirs[:] = [d for d in dirs if d != "__pycache__"]
+            for n in names:
+                if not n.endswith((".pyc", ".swp", "~", ".orig", ".rej")):
+                    found.append(os.path.relpath(os.path.join(root, n), TOP))
+    return [File(p) for p in sorted(found)]
+
+
+def functions(file):
+    """(name, first line, last line) of the functions in a C file written in kernel style."""
+    code, start, name = file.code, None, None
+    for i, line in enumerate(code, 1):
+        if line == "{" and start is None:
+            head, j = "", i - 2
+            while j >= 0 and code[j].strip() and not re.match(r"[;}#]|.*;$", code[j]):
+                head = code[j] + " " + head
+                j -= 1
+            m = re.search(r"(\w+)\s*\(", head)
+            if m and "=" not in head.split("(")[0]:
+                start, name = i, m.group(1)
+        elif line.startswith("}") and start is not None:
+            yield name, start, i
+            start = None
