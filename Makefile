@@ -41,7 +41,7 @@ test: deps
 	selftests/vm/run.py
 
 test-harness: deps
-	selftests/harness/run.sh
+	selftests/harness/run.py
 
 shell: deps
 	selftests/vm/run.py --shell

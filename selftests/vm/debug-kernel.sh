@@ -37,7 +37,7 @@ unpack() {
 	mkdir -p "$dir/deb" "$src"
 	(cd "$dir/deb" && apt-get -q -o APT::Sandbox::User=root download linux-source-6.12 </dev/null >/dev/null)
 	dpkg-deb --fsys-tarfile "$dir"/deb/*.deb | tar -xO --wildcards '*.tar.xz' | xz -dc -T2 |
-		tar -x -C "$src" --strip-components=1 --exclude='*/Documentation' \
+		tar -x -C "$src" --strip-components=1 --exclude='*/Documentation/*/*' \
 			--exclude='*/drivers/gpu/drm/amd/include' --exclude='*/arch/arm*/boot'
 	rm -rf "$dir/deb"
 }

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# hurt.sh MODULE HOW: loads a module of the harness's test and, where the damage shows only then,
+# unloads it. Says "ok" whatever happens: it is the harness that has to notice.
+dir=$RDS_TOP/build/mod/$RDS_KERNEL-harness
+ko=$dir/$1.ko
+
+case "$2" in
+netns)	ip netns add victim
+	ip netns exec victim insmod "$ko" how=netns ;;
+dev)	ip link add veth0 type veth peer name veth1
+	insmod "$ko" how=dev
+	ip link del veth0 & ;;
+block)	echo 3 >/proc/sys/kernel/hung_task_timeout_secs
+	insmod "$ko" how=block ;;
+*)	insmod "$ko" how="$2" ;;
+esac
+[ "$2" != dev ] || sleep 14
+echo "ok 1 $1.$2"
+[ "$2" = pin ] || rmmod "$1" 2>/dev/null || :
