@@ -106,8 +106,10 @@ static void poll_once(struct xchg *x)
 		if (p[i].revents & ~(POLLIN | POLLOUT))
 			die("poll reports %#x", p[i].revents);
 	}
-	if (p[n].revents && !ctl_lines(x, on_line) && !x->peer_fin)
+	if (p[n].revents && !ctl_lines(x, on_line) && !x->peer_fin) {
+		report_state(x);
 		die("the other end vanished");
+	}
 }
 
 static bool all_done(const struct xchg *x)

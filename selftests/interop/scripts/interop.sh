@@ -10,7 +10,7 @@ if [ "$RDS_GUEST" = a ]; then peer_stack=$2; else peer_stack=$1; fi
 if [ "${RDS_LOAD:-ci}" = full ]; then
 	count=20000 slow_count=6000 slow_rounds=12 resets=50 reset_count=2000 limit=600
 else
-	count=1500 slow_count=900 slow_rounds=4 resets=6 reset_count=200 limit=100
+	count=1500 slow_count=900 slow_rounds=4 resets=10 reset_count=200 limit=100
 fi
 limit=$((limit * ${RDS_SLOW:-1}))
 
@@ -50,11 +50,10 @@ for fam in 4 6; do
 	else
 		self=$RDS_SELF6 peer=$RDS_PEER6 base=4100
 	fi
-	if "$RDS_BIN/rds-probe" ping 20 "$self" "$peer" 10000; then
-		ok "interop.v$fam.ping"
-	else
-		not_ok "interop.v$fam.ping" "an answer is missing"
-	fi
+	# The smaller end speaks first over IPv4, the larger one over IPv6: both ways to be dialled.
+	[ "$fam$RDS_GUEST" = 4a ] || [ "$fam$RDS_GUEST" = 6b ] || barrier first$fam
+	check "interop.v$fam.ping" "$RDS_BIN/rds-probe" ping 20 "$self" "$peer" 10000
+	[ "$fam$RDS_GUEST" = 4b ] || [ "$fam$RDS_GUEST" = 6a ] || barrier first$fam
 	xchg "interop.v$fam.exchange" $((base + 1)) --count $count --seed $((fam * 1000 + 1)) \
 		--sndbuf 2097152 --rcvbuf 2097152
 	xchg "interop.v$fam.congestion" $((base + 2)) --count $slow_count --seed $((fam * 1000 + 2)) \

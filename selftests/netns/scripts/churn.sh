@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# churn.sh: namespaces made, connected, loaded and removed in random states, beside a pair whose
+# exchange must not notice; then the modules must go.
+set -u
+. selftests/lib/lib.sh
+
+if [ "${RDS_LOAD:-ci}" = full ]; then
+	n=200 count=20000
+else
+	n=30 count=1500
+fi
+
+make_namespaces() {
+	i=0
+	{
+		echo "netns add HUB"
+		while [ $i -lt $n ]; do
+			echo "netns add C$i"
+			echo "link add v$i netns HUB type veth peer name e0 netns C$i"
+			i=$((i + 1))
+		done
+	} | ip -batch -
+}
+
+bystander() {
+	ip netns exec "$1" "$RDS_BIN/rds-xchg" "$2" /tmp/churn-ctl --port 4400 --count $count \
+		--same-clock --timeout 900 --label "bystander@$1" "$3" "$4"
+}
+
+modules_go() {
+	for ns in HUB KA KB; do
+		ip netns del $ns || return 1
+	done
+	unload_stack $((15 * ${RDS_SLOW:-1}))
+}
+
+ns_pair KA KB && make_namespaces || { not_ok churn.setup "no namespaces"; exit 1; }
+check churn.busy_loopback "$RDS_BIN/rds-pester" busy 127.0.0.1
+check churn.busy_tcp ip netns exec KA "$RDS_BIN/rds-pester" busy 10.0.0.1
+bystander KA --ctl-listen 10.0.0.1 10.0.0.2 &
+one=$!
+bystander KB --ctl-connect 10.0.0.2 10.0.0.1 &
+two=$!
+"$RDS_BIN/rds-churn" $n $((30 * ${RDS_SLOW:-1})) "$$" || LIB_FAILED=1
+check churn.bystander_a wait $one
+check churn.bystander_b wait $two
+check churn.modules_go modules_go
+check churn.modules_return load_stack "$RDS_STACK"
+exit $LIB_FAILED

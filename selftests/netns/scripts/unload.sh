@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# unload.sh GUEST: in guest GUEST the modules are loaded, used, and unloaded within 50 ms after the
+# last socket closed, over and over, while the other guest sends, connects and resets.
+set -u
+. selftests/lib/lib.sh
+
+if [ "${RDS_LOAD:-ci}" = full ]; then rounds=50; else rounds=8; fi
+limit=$((600 * ${RDS_SLOW:-1}))
+
+resets() {
+	while [ -e /tmp/unload-running ]; do
+		ss -K "( sport = 16385 or dport = 16385 )" >/dev/null 2>&1
+		sleep 0.2
+	done
+}
+
+other_end() {
+	modprobe -q tcp_diag || :
+	: >/tmp/unload-running
+	mkfifo /tmp/unload-stop
+	resets &
+	reset_pid=$!
+	"$RDS_BIN/rds-pester" peer "$RDS_SELF4" "$RDS_PEER4" </tmp/unload-stop &
+	pid=$!
+	exec 3>/tmp/unload-stop
+	barrier started
+	barrier finished "$limit"
+	exec 3>&-
+	rm /tmp/unload-running
+	wait $reset_pid
+	check unload.peer_was_served wait $pid
+}
+
+round() {
+	"$RDS_BIN/rds-pester" burst "$RDS_SELF4" "$RDS_PEER4" && ! grep -q '^rds' /proc/modules
+}
+
+unloading_end() {
+	barrier started
+	i=0
+	while [ $i -lt $rounds ]; do
+		i=$((i + 1))
+		check unload.round_$i round
+		check unload.reload_$i load_stack "$RDS_STACK"
+	done
+	check unload.still_talks "$RDS_BIN/rds-probe" ping 3 "$RDS_SELF4" "$RDS_PEER4" 10000
+	barrier finished
+}
+
+if [ "$RDS_GUEST" = "$1" ]; then unloading_end; else other_end; fi
+exit $LIB_FAILED
