@@ -63,11 +63,13 @@ check() {
 	for f in "$@"; do
 		sum=$(sha256sum "$f" "$0" | sha256sum | cut -d' ' -f1)
 		grep -q "^$sum\$" "$clean" && continue
-		if out=$(perl "$dir/$script" --no-tree $strict --terse --show-types --no-summary \
-			--max-line-length=100 --ignore "$ignored" -f "$f" 2>&1) && [ -z "$out" ]; then
+		# from $dir: it leaves a cache of names where it is called
+		if out=$(cd "$dir" && perl "$script" --no-tree $strict --terse --show-types --no-summary \
+			--max-line-length=100 --ignore "$ignored" -f "$top/$f" 2>&1) &&
+				[ -z "$out" ]; then
 			echo "$sum" >>"$clean"
 		else
-			echo "$out" | sed 's/^/# /'
+			echo "$out" | sed "s,^$top/,,; s/^/# /"
 			bad=$((bad + 1))
 		fi
 	done
