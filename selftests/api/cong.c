@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Congestion: to the byte, seen at the sender as ENOBUFS; sleepers; what never congests. */
+#include "api.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+static struct link small_link(enum topo t)
+{
+	struct link l = link_open(t);
+
+	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 1));
+	return l;
+}
+
+/* What a send without bytes says now: 0, or ENOBUFS when the port is congested. */
+static long probe(const struct link *l)
+{
+	link_sync(l);
+	return send_to(l->tx, &l->to, 0, MSG_DONTWAIT);
+}
+
+static long drain_one(const struct link *l)
+{
+	static char b[200000];
+
+	return recv(l->rx, b, sizeof(b), 0) < 0 ? -errno : 0;
+}
+
+static void to_the_byte(const struct api_case *c)
+{
+	struct link l = small_link(c->num);
+
+	need(send_to(l.tx, &l.to, 577, 0) == 577);
+	need(send_to(l.tx, &l.to, 1, 0) == 1);
+	need(send_to(l.tx, &l.to, 574, 0) == 574);
+	r("1152", probe(&l));
+	need(send_to(l.tx, &l.to, 1, 0) == 1);
+	r("1153", probe(&l));
+	drain_one(&l);
+	r("576", probe(&l));
+	drain_one(&l);
+	r("575", probe(&l));
+}
+
+/* Once clear it takes more than the limit again. */
+static void again(const struct api_case *c)
+{
+	struct link l = small_link(c->num);
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
+		r("over", probe(&l));
+		drain_one(&l);
+		r("clear", probe(&l));
+		drain_one(&l);
+	}
+}
+
+static void limit_changes(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+
+	need(send_to(l.tx, &l.to, 2000, 0) == 2000);
+	need(send_to(l.tx, &l.to, 10, 0) == 10);
+	link_sync(&l);
+	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 1));
+	r("lowered", probe(&l));
+	need(send_to(l.tx, &l.to, 1, 0) == 1);
+	r("byte", probe(&l));
+	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 50000));
+	r("raised", probe(&l));
+	drain_one(&l);
+	r("drained", probe(&l));
+}
+
+static void peeked(const struct api_case *c)
+{
+	struct link l = small_link(c->num);
+	char b[4];
+
+	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
+	r("over", probe(&l));
+	need(recv(l.rx, b, 4, MSG_PEEK) == 4);
+	r("peek", probe(&l));
+	need(recv(l.rx, b, 4, 0) == 4);
+	r("short_read", probe(&l));
+}
+
+static void zero_length(const struct api_case *c)
+{
+	struct link l = small_link(c->num);
+	int i;
+
+	need(send_to(l.tx, &l.to, MIN_RCVBUF, 0) > 0);
+	for (i = 0; i < 300; i++)
+		need(send_to(l.tx, &l.to, 0, 0) == 0);
+	r(NULL, probe(&l));
+}
+
+/* The limit is advice: what is under way is queued whatever it says. */
+static void never_dropped(const struct api_case *c)
+{
+	struct link l = small_link(c->num);
+	static char b[200000];
+	struct rx x;
+
+	need(send_to(l.tx, &l.to, MIN_RCVBUF, 0) > 0);
+	r("big", send_to(l.tx, &l.to, 100000, 0));
+	r("over", probe(&l));
+	drain_one(&l);
+	x = rx_msg(l.rx, b, sizeof(b), 0, 0);
+	r("recv", x.ret);
+	r("same", filled(b, 100000, 100000));
+}
+
+/* Sockets on 127/8 and ::1 take all. */
+static void loopback(const struct api_case *c)
+{
+	struct link l = small_link(c->num);
+	int i;
+
+	for (i = 0; i < 20; i++)
+		sweep(i, send_to(l.tx, &l.to, 1000, MSG_DONTWAIT));
+	sweep_end(NULL);
+}
+
+static void other_port(const struct api_case *c)
+{
+	struct link l = small_link(c->num), m = link_open(c->num);
+
+	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
+	r("port", probe(&l));
+	r("other_port", probe(&m));
+	m.to = l.to;
+	r("other_sender", send_to(m.tx, &m.to, 1, MSG_DONTWAIT));
+}
+
+static void closed(const struct api_case *c)
+{
+	struct link l = small_link(c->num), m = link_open(c->num);
+
+	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
+	r("over", probe(&l));
+	close(l.rx);
+	link_sync(&m);
+	r("closed", send_to(l.tx, &l.to, 1, MSG_DONTWAIT));
+}
+
+static void one_socket(const struct api_case *c)
+{
+	int fd = bound(NS_A, c->arg, 0);
+	union addr me = name_of(fd);
+	char b[4];
+
+	need(!set_int(fd, SOL_SOCKET, SO_RCVBUF, 1));
+	r("send", send_to(fd, &me, MIN_RCVBUF + 1, 0));
+	need(poll_bits(fd, POLLRDNORM, 10000));
+	r("send", send_to(fd, &me, 1, MSG_DONTWAIT));
+	need(recv(fd, b, 4, 0) == 4);
+	r("send", send_to(fd, &me, 1, MSG_DONTWAIT));
+}
+
+/*
+ * Between two addresses of this host in-tree marks the map of the sender's address, so that
+ * nobody is held back.
+ */
+static void other_local(const struct api_case *c)
+{
+	struct link l = { .topo = SELF4, .tx = bound(NS_A, A4, 0),
+			  .rx = bound(NS_A, "10.0.0.3", 0) };
+	char b[4];
+
+	(void)c;
+	l.from = name_of(l.tx);
+	l.to = name_of(l.rx);
+	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 1));
+	r("first", send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0));
+	need(poll_bits(l.rx, POLLRDNORM, 10000));
+	r("second", send_to(l.tx, &l.to, 1, MSG_DONTWAIT));
+	need(recv(l.rx, b, 4, 0) == 4);
+	r("drained", send_to(l.tx, &l.to, 1, MSG_DONTWAIT));
+}
+
+/* Row 19 comes before row 20 and after row 9. */
+static void check_order(const struct api_case *c)
+{
+	struct link l = small_link(c->num);
+	union addr hole = addr_of(HOLE4, 4000);
+
+	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
+	link_sync(&l);
+	need(!set_int(l.tx, SOL_SOCKET, SO_SNDBUF, 1));
+	need(send_to(l.tx, &hole, MIN_SNDBUF, MSG_DONTWAIT) == MIN_SNDBUF);
+	r("full_elsewhere", send_to(l.tx, &hole, 1, MSG_DONTWAIT));
+	r("congested", send_to(l.tx, &l.to, 1, MSG_DONTWAIT));
+	r("too_big", send_to(l.tx, &l.to, MIN_SNDBUF + 1, MSG_DONTWAIT));
+	r("fault", send_msg(l.tx, &l.to, page_hole(0), 1, NULL, MSG_DONTWAIT));
+}
+
+struct caller {
+	const struct link *l;
+	int tid;
+	long ret;
+};
+
+static void *send_sleeping(void *arg)
+{
+	struct caller *s = arg;
+
+	__atomic_store_n(&s->tid, syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	s->ret = send_msg(s->l->tx, &s->l->to, "wake", 4, NULL, 0);
+	return NULL;
+}
+
+static bool has_tid(void *arg)
+{
+	return __atomic_load_n(&((struct caller *)arg)->tid, __ATOMIC_SEQ_CST) != 0;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static pthread_t start(struct caller *s)
+{
+	pthread_t t;
+
+	need(!pthread_create(&t, NULL, send_sleeping, s));
+	need(wait_true(has_tid, s, 5000));
+	until_blocked(s->tid);
+	return t;
+}
+
+static void sleeper_wakes(const struct api_case *c)
+{
+	struct link l = small_link(c->num);
+	struct caller s = { .l = &l };
+	struct rx x;
+	char b[8];
+	pthread_t t;
+
+	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
+	link_sync(&l);
+	t = start(&s);
+	need(recv(l.rx, b, 8, 0) == 8);
+	need(!pthread_join(t, NULL));
+	r("send", s.ret);
+	x = rx_msg(l.rx, b, 8, 0, 0);
+	rx_note("recv", &x);
+}
+
+static void sleeper_closed(const struct api_case *c)
+{
+	struct link l = small_link(c->num);
+	struct caller s = { .l = &l };
+	pthread_t t;
+
+	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
+	link_sync(&l);
+	t = start(&s);
+	close(l.rx);
+	need(!pthread_join(t, NULL));
+	r("send", s.ret);
+}
+
+/* Neither a send timeout nor anything but a signal ends the sleep. */
+static void sleeper_signal(const struct api_case *c)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct link l = small_link(c->num);
+	struct caller s = { .l = &l };
+	long since;
+	pthread_t t;
+
+	need(!sigaction(SIGUSR1, &sa, NULL));
+	set_timeo(l.tx, SO_SNDTIMEO, 20);
+	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
+	link_sync(&l);
+	t = start(&s);
+	for (since = now_ms(); now_ms() - since < 100;)
+		nap();
+	until_blocked(s.tid);
+	r("beyond_timeout", __atomic_load_n(&s.ret, __ATOMIC_SEQ_CST));
+	need(!pthread_kill(t, SIGUSR1));
+	need(!pthread_join(t, NULL));
+	r("signal", s.ret);
+}
+
+#define FOUR(n, f, w) \
+	{ "cong." n ".tcp4", f, w, .num = TCP4 }, { "cong." n ".tcp6", f, w, .num = TCP6 }, \
+	{ "cong." n ".self4", f, w, .num = SELF4 }, { "cong." n ".self6", f, w, .num = SELF6 }
+
+const struct api_case cong_cases[] = {
+	FOUR("to_the_byte", to_the_byte, "1152=0 1153=ENOBUFS 576=ENOBUFS 575=0"),
+	FOUR("again", again, "over=ENOBUFS clear=0 over=ENOBUFS clear=0 over=ENOBUFS clear=0"),
+	FOUR("limit_changes", limit_changes,
+	     "lowered=0 byte=ENOBUFS raised=ENOBUFS drained=0"),
+	FOUR("peeked", peeked, "over=ENOBUFS peek=ENOBUFS short_read=0"),
+	FOUR("zero_length", zero_length, "0"),
+	FOUR("never_dropped", never_dropped, "big=100000 over=ENOBUFS recv=100000 same=1"),
+	{ "cong.loopback.lo4", loopback, "0-19:1000", .num = LO4 },
+	{ "cong.loopback.lo6", loopback, "0-19:1000", .num = LO6 },
+	FOUR("other_port", other_port, "port=ENOBUFS other_port=0 other_sender=ENOBUFS"),
+	FOUR("closed", closed, "over=ENOBUFS closed=1"),
+	{ "cong.one_socket.v4.CVE-2011-1023", one_socket, "send=1153 send=ENOBUFS send=1",
+	  .arg = A4 },
+	{ "cong.one_socket.v6", one_socket, "send=1153 send=ENOBUFS send=1", .arg = A6 },
+	{ "cong.other_local", other_local, "first=1153 second=1 drained=1",
+	  "first=1153 second=ENOBUFS drained=1" },
+	{ "cong.row19_order.tcp4", check_order,
+	  "full_elsewhere=EAGAIN congested=ENOBUFS too_big=EMSGSIZE fault=EFAULT", .num = TCP4 },
+	FOUR("row19_sleeper_wakes", sleeper_wakes, "send=4 recv=4/16"),
+	{ "cong.row19_sleeper_closed.tcp4", sleeper_closed, "send=4", .num = TCP4 },
+	{ "cong.row19_sleeper_closed.self6", sleeper_closed, "send=4", .num = SELF6 },
+	{ "cong.row19_sleeper_signal.tcp4", sleeper_signal, "beyond_timeout=0 signal=EINTR",
+	  .num = TCP4 },
+	{ "cong.row19_sleeper_signal.self4", sleeper_signal, "beyond_timeout=0 signal=EINTR",
+	  .num = SELF4 },
+	{ }
+};

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * rds-api [-u] [-o FILE] [-l] [PATTERN...]: runs the cases whose name begins with a pattern, each
+ * in a process of its own, against the stack that is loaded. -u: as an unprivileged user.
+ * Namespaces A and B are made by api.sh.
+ */
+#include "api.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "ktap.h"
+
+bool ours, user_mode;
+int time_scale = 1;
+
+static FILE *log_file;
+
+#define X(t) t##_cases,
+static const struct api_case *const tables[] = { TABLE_LIST(X) };
+#undef X
+
+static bool selected(const char *name, char **patterns)
+{
+	if (!*patterns)
+		return true;
+	for (; *patterns; patterns++)
+		if (!strncmp(name, *patterns, strlen(*patterns)))
+			return true;
+	return false;
+}
+
+static bool applies(const struct api_case *c)
+{
+	if (user_mode && (c->flags & C_ROOT))
+		return false;
+	return !(c->flags & (ours ? C_INTREE : C_OURS));
+}
+
+static void child(const struct api_case *c)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	c->fn(c);
+	result->done = true;
+	_exit(0);
+}
+
+/* Waits for the case; kills it when it overruns. */
+static const char *reap(pid_t pid)
+{
+	int fd = syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	bool late = poll(&p, 1, 40000 * time_scale) == 0;
+	static char text[64];
+	int status;
+
+	if (late)
+		kill(pid, SIGKILL);
+	close(fd);
+	waitpid(pid, &status, 0);
+	if (late)
+		return "no end in time";
+	if (WIFSIGNALED(status)) {
+		snprintf(text, sizeof(text), "killed by signal %d", WTERMSIG(status));
+		return text;
+	}
+	if (result->failed)
+		return result->why;
+	return result->done ? NULL : "ended early";
+}
+
+static const char *wanted(const struct api_case *c)
+{
+	return ours && c->ours ? c->ours : c->want;
+}
+
+static void run_case(const struct api_case *c)
+{
+	const char *why;
+	pid_t pid;
+
+	memset(result, 0, sizeof(*result));
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		child(c);
+	why = pid < 0 ? "fork" : reap(pid);
+	if (!why && strcmp(result->text, wanted(c)))
+		why = "result differs from the expected one";
+	printf("# result %s %s\n", c->name, result->text);
+	if (log_file)
+		fprintf(log_file, "# result %s %s\n", c->name, result->text);
+	if (why) {
+		printf("# expected %s %s\n", c->name, wanted(c));
+		ktap_ok(false, "%s # %s", c->name, why);
+	} else {
+		ktap_ok(true, "%s", c->name);
+	}
+}
+
+static void start(const char *out)
+{
+	const char *stack = getenv("RDS_STACK"), *slow = getenv("RDS_SLOW");
+
+	ours = stack && !strcmp(stack, "ours");
+	time_scale = slow && atoi(slow) > 1 ? atoi(slow) : 1;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (out) {
+		log_file = fopen(out, "w");
+		if (!log_file) {
+			perror(out);
+			exit(2);
+		}
+	}
+	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (result == MAP_FAILED)
+		exit(2);
+	ns_start("/run/netns/A", "/run/netns/B");
+	if (user_mode && other_user()) {
+		perror("setuid");
+		exit(2);
+	}
+}
+
+static void warm_case(const struct api_case *c)
+{
+	(void)c;
+	warm_up();
+	note("ok");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case first = { "first.warm_up", warm_case, "ok" };
+	const struct api_case *c;
+	const char *out = NULL;
+	bool list = false;
+	unsigned int i;
+	int opt;
+
+	while ((opt = getopt(argc, argv, "ulo:")) != -1) {
+		if (opt == 'u')
+			user_mode = true;
+		else if (opt == 'l')
+			list = true;
+		else if (opt == 'o')
+			out = optarg;
+		else
+			return 2;
+	}
+	if (!list) {
+		start(out);
+		run_case(&first);
+	}
+	for (i = 0; i < ARRAY_SIZE(tables); i++) {
+		for (c = tables[i]; c->name; c++) {
+			if (!selected(c->name, argv + optind))
+				continue;
+			if (list)
+				puts(c->name);
+			else if (applies(c))
+				run_case(c);
+		}
+	}
+	if (log_file)
+		fclose(log_file);
+	return list ? 0 : ktap_exit();
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Threads on one socket. Which of them wins is open; each answer must be one of those allowed, and
+ * afterwards the stack still works.
+ */
+#include "api.h"
+
+#include <pthread.h>
+
+#define ROUNDS	200
+
+static struct {
+	int fd, port;
+	bool stop;
+	pthread_barrier_t gate;
+	union addr to;
+	long bad;
+} shared;
+
+static void odd(long v, const long *allowed, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (v == allowed[i])
+			return;
+	__atomic_store_n(&shared.bad, v, __ATOMIC_SEQ_CST);
+}
+
+#define ALLOW(v, ...) \
+	do { \
+		const long allowed[] = { __VA_ARGS__ }; \
+		odd(v, allowed, ARRAY_SIZE(allowed)); \
+	} while (0)
+
+static void *sender(void *arg)
+{
+	int i;
+
+	(void)arg;
+	for (i = 0; i < ROUNDS; i++) {
+		int k;
+
+		pthread_barrier_wait(&shared.gate);
+		for (k = 0; k < 5; k++)
+			ALLOW(send_msg(shared.fd, &shared.to, "x", 1, NULL, MSG_DONTWAIT), 1,
+			      -ENOTCONN, -EBADF, -EAGAIN, -ENOBUFS);
+		pthread_barrier_wait(&shared.gate);
+	}
+	return NULL;
+}
+
+static void done(struct link *l)
+{
+	struct rx x;
+	char b[8];
+
+	if (shared.bad)
+		bail("unexpected answer %ld", shared.bad);
+	do {
+		x = rx_msg(l->rx, b, 8, 0, MSG_DONTWAIT);
+	} while (x.ret >= 0);
+	need(send_to(l->tx, &l->to, 7, 0) == 7);
+	do {
+		x = rx_msg(l->rx, b, 8, 0, 0);
+	} while (x.ret == 1);
+	r("after", x.ret);
+}
+
+static void init(const struct link *l, int threads)
+{
+	memset(&shared, 0, sizeof(shared));
+	shared.to = l->to;
+	need(!pthread_barrier_init(&shared.gate, NULL, threads));
+}
+
+static void bind_send(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	union addr a = l.from;
+	pthread_t t;
+	int i;
+
+	init(&l, 2);
+	need(!pthread_create(&t, NULL, sender, NULL));
+	for (i = 0; i < ROUNDS; i++) {
+		shared.fd = sock();
+		if (a.sa.sa_family == AF_INET6)
+			a.in6.sin6_port = 0;
+		else
+			a.in.sin_port = 0;
+		pthread_barrier_wait(&shared.gate);
+		ALLOW(bind(shared.fd, &a.sa, addr_len(&a)) ? -errno : 0, 0);
+		pthread_barrier_wait(&shared.gate);
+		close(shared.fd);
+	}
+	pthread_join(t, NULL);
+	done(&l);
+}
+
+/* A bind that fails takes the transport away again while a message is being sent. */
+static void bad_bind_send(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	pthread_t t;
+	int i;
+
+	init(&l, 2);
+	need(!pthread_create(&t, NULL, sender, NULL));
+	for (i = 0; i < ROUNDS; i++) {
+		shared.fd = sock();
+		pthread_barrier_wait(&shared.gate);
+		ALLOW(bind(shared.fd, &l.to.sa, addr_len(&l.to)) ? -errno : 0, -EADDRNOTAVAIL,
+		      -EADDRINUSE);
+		ALLOW(do_bind(shared.fd, A4, 1), -EINVAL);
+		pthread_barrier_wait(&shared.gate);
+		close(shared.fd);
+	}
+	pthread_join(t, NULL);
+	done(&l);
+}
+
+static void *binder(void *arg)
+{
+	int i;
+
+	(void)arg;
+	for (i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&shared.gate);
+		ALLOW(do_bind(shared.fd, A4, 0), 0, -EINVAL);
+		pthread_barrier_wait(&shared.gate);
+	}
+	return NULL;
+}
+
+/* Two binds: one wins. */
+static void bind_bind(const struct api_case *c)
+{
+	struct link l = link_open(TCP4);
+	pthread_t t;
+	int i, unbound = 0;
+
+	(void)c;
+	init(&l, 2);
+	need(!pthread_create(&t, NULL, binder, NULL));
+	for (i = 0; i < ROUNDS; i++) {
+		shared.fd = sock();
+		pthread_barrier_wait(&shared.gate);
+		ALLOW(do_bind(shared.fd, A4, 0), 0, -EINVAL);
+		pthread_barrier_wait(&shared.gate);
+		unbound += !port_of(shared.fd);
+		close(shared.fd);
+	}
+	pthread_join(t, NULL);
+	r("unbound", unbound);
+	done(&l);
+}
+
+static void *same_port(void *arg)
+{
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		int fd;
+
+		pthread_barrier_wait(&shared.gate);
+		fd = sock();
+		if (!do_bind(fd, A4, shared.port))
+			__atomic_add_fetch((int *)arg, 1, __ATOMIC_SEQ_CST);
+		pthread_barrier_wait(&shared.gate);
+		close(fd);
+		pthread_barrier_wait(&shared.gate);
+	}
+	return NULL;
+}
+
+/* One port, two sockets: exactly one gets it, each time. */
+static void port_once(const struct api_case *c)
+{
+	struct link l = link_open(TCP4);
+	int won = 0;
+	pthread_t t[2];
+
+	(void)c;
+	init(&l, 2);
+	shared.port = lane0_port();
+	need(!pthread_create(&t[0], NULL, same_port, &won));
+	need(!pthread_create(&t[1], NULL, same_port, &won));
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
+	r("won", won == ROUNDS);
+	done(&l);
+}
+
+static void close_send(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	pthread_t t;
+	int i;
+
+	init(&l, 2);
+	need(!pthread_create(&t, NULL, sender, NULL));
+	for (i = 0; i < ROUNDS; i++) {
+		shared.fd = sock();
+		need(!do_bind(shared.fd, c->arg, 0));
+		pthread_barrier_wait(&shared.gate);
+		close(shared.fd);
+		pthread_barrier_wait(&shared.gate);
+	}
+	pthread_join(t, NULL);
+	done(&l);
+}
+
+static void *receiver(void *arg)
+{
+	long *n = arg;
+	char b[16];
+
+	for (;;) {
+		struct rx x = rx_msg(shared.fd, b, sizeof(b), 64, 0);
+
+		if (x.ret < 0 || x.ret == 2)
+			return NULL;
+		__atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* Four readers of one socket: each message goes to one of them. */
+static void readers(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	pthread_t t[4];
+	long n = 0;
+	int i;
+
+	init(&l, 2);
+	shared.fd = l.rx;
+	for (i = 0; i < 4; i++)
+		need(!pthread_create(&t[i], NULL, receiver, &n));
+	for (i = 0; i < 1000; i++)
+		need(send_to(l.tx, &l.to, 1, 0) == 1);
+	for (i = 0; i < 4; i++)
+		need(send_to(l.tx, &l.to, 2, 0) == 2);
+	for (i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	r("each", n);
+}
+
+static void *blaster(void *arg)
+{
+	char b[4];
+	int i;
+
+	(void)arg;
+	for (i = 0; i < 300; i++) {
+		ALLOW(send_to(shared.fd, &shared.to, i % 700, 0), i % 700);
+		(void)b;
+	}
+	return NULL;
+}
+
+/* Four threads send over one socket at once: all arrive whole. */
+static void writers(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	static char b[1024];
+	pthread_t t[4];
+	int i, bad = 0;
+
+	init(&l, 2);
+	shared.fd = l.tx;
+	for (i = 0; i < 4; i++)
+		need(!pthread_create(&t[i], NULL, blaster, NULL));
+	for (i = 0; i < 1200; i++) {
+		struct rx x = rx_msg(l.rx, b, sizeof(b), 0, 0);
+
+		if (x.ret < 0)
+			bail("message %d: %s", i, strerrorname_np(-x.ret));
+		bad += x.ret > 299;
+	}
+	for (i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	r("bad", bad);
+	done(&l);
+}
+
+static void *toggler(void *arg)
+{
+	int i;
+
+	(void)arg;
+	for (i = 0; !__atomic_load_n(&shared.stop, __ATOMIC_SEQ_CST); i++) {
+		need(!set_int(shared.fd, SOL_RDS, RDS_CONG_MONITOR, i & 1));
+		need(!set_int(shared.fd, SOL_SOCKET, SO_TIMESTAMP, i & 1));
+		need(!set_int(shared.fd, SOL_SOCKET, SO_ZEROCOPY, i & 1));
+		poll_bits(shared.fd, POLLIN, 0);
+	}
+	return NULL;
+}
+
+/* Options change while messages come and the port congests and clears. */
+static void options(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	static char b[2048];
+	pthread_t t;
+	int i;
+
+	init(&l, 2);
+	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 1));
+	shared.fd = l.tx;
+	need(!pthread_create(&t, NULL, toggler, NULL));
+	for (i = 0; i < 300; i++) {
+		ALLOW(send_to(l.tx, &l.to, MIN_RCVBUF + 1, MSG_DONTWAIT), MIN_RCVBUF + 1, -ENOBUFS);
+		while (rx_msg(l.rx, b, sizeof(b), 64, MSG_DONTWAIT).ret >= 0)
+			;
+	}
+	__atomic_store_n(&shared.stop, true, __ATOMIC_SEQ_CST);
+	pthread_join(t, NULL);
+	while (rx_msg(l.tx, b, sizeof(b), 256, MSG_DONTWAIT).ret >= 0)
+		;
+	link_sync(&l);
+	note("ok");
+}
+
+static void *hammer(void *arg)
+{
+	const struct link *l = arg;
+	int i;
+
+	for (i = 0; i < 400; i++)
+		ALLOW(send_msg(l->tx, &l->to, "abcdefgh", 8, NULL, 0), 8);
+	return NULL;
+}
+
+/* Senders sleep on congestion again and again; each of them is woken each time. */
+static void sleepers(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	static char b[2048];
+	pthread_t t[2];
+	int i;
+
+	init(&l, 2);
+	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 1));
+	for (i = 0; i < 2; i++)
+		need(!pthread_create(&t[i], NULL, hammer, &l));
+	for (i = 0; i < 800; i++) {
+		struct rx x = rx_msg(l.rx, b, sizeof(b), 0, 0);
+
+		if (x.ret != 8)
+			bail("message %d: %ld", i, x.ret);
+	}
+	for (i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	if (shared.bad)
+		bail("unexpected answer %ld", shared.bad);
+	note("ok");
+}
+
+const struct api_case race_cases[] = {
+	{ "race.bind_send.tcp4.CVE-2015-7990", bind_send, "after=7", .num = TCP4 },
+	{ "race.bind_send.self6", bind_send, "after=7", .num = SELF6 },
+	{ "race.bind_send.lo4", bind_send, "after=7", .num = LO4 },
+	{ "race.bad_bind_send.tcp4", bad_bind_send, "after=7", .num = TCP4 },
+	{ "race.bind_bind", bind_bind, "unbound=0 after=7" },
+	{ "race.port_once", port_once, "won=1 after=7" },
+	{ "race.close_send.tcp4", close_send, "after=7", .num = TCP4, .arg = A4 },
+	{ "race.close_send.lo6", close_send, "after=7", .num = LO6, .arg = "::1" },
+	{ "race.readers.tcp4", readers, "each=1000", .num = TCP4 },
+	{ "race.readers.lo4", readers, "each=1000", .num = LO4 },
+	{ "race.writers.tcp4", writers, "bad=0 after=7", .num = TCP4 },
+	{ "race.writers.self6", writers, "bad=0 after=7", .num = SELF6 },
+	{ "race.options.tcp4", options, "ok", .num = TCP4 },
+	{ "race.options.self4", options, "ok", .num = SELF4 },
+	{ "race.sleepers.tcp4.CVE-2026-90081", sleepers, "ok", .num = TCP4 },
+	{ "race.sleepers.self4", sleepers, "ok", .num = SELF4 },
+	{ }
+};

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* /proc/sys/net/rds: names, modes, defaults, ranges, namespaces. Values are put back. */
+#include "api.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+
+#define DIR_RDS	"/proc/sys/net/rds"
+#define DIR_TCP	"/proc/sys/net/rds/tcp"
+
+static long get_in(enum ns ns, const char *path)
+{
+	int fd = ns_open(ns, path, O_RDONLY);
+	char b[64] = "";
+
+	if (fd < 0)
+		return -errno;
+	need(read(fd, b, sizeof(b) - 1) > 0);
+	close(fd);
+	return atol(b);
+}
+
+static long set_in(enum ns ns, const char *path, const char *v)
+{
+	int fd = ns_open(ns, path, O_WRONLY);
+	long ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, v, strlen(v)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static const char *full(const char *dir, const char *name)
+{
+	static char path[2][160];
+	static int turn;
+
+	snprintf(path[turn ^= 1], sizeof(path[0]), "%s/%s", dir, name);
+	return path[turn];
+}
+
+static const char *const names[] = { "reconnect_min_delay_ms", "reconnect_max_delay_ms",
+				     "max_unacked_packets", "max_unacked_bytes", "ping_enable" };
+
+static void defaults(const struct api_case *c)
+{
+	unsigned int i;
+
+	(void)c;
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		r(names[i], get_in(NS_INIT, full(DIR_RDS, names[i])));
+	r("tcp_sndbuf", get_in(NS_INIT, full(DIR_TCP, "rds_tcp_sndbuf")));
+	r("tcp_rcvbuf", get_in(NS_INIT, full(DIR_TCP, "rds_tcp_rcvbuf")));
+}
+
+static void namespaces(const struct api_case *c)
+{
+	unsigned int i;
+
+	(void)c;
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		r(names[i], get_in(NS_B, full(DIR_RDS, names[i])));
+	r("tcp_sndbuf", get_in(NS_B, full(DIR_TCP, "rds_tcp_sndbuf")));
+	r("tcp_rcvbuf", get_in(NS_B, full(DIR_TCP, "rds_tcp_rcvbuf")));
+	r("pf_rds", get_in(NS_INIT, full(DIR_RDS, "pf_rds")));
+	r("sol_rds", get_in(NS_INIT, full(DIR_RDS, "sol_rds")));
+}
+
+static void modes(const struct api_case *c)
+{
+	unsigned int i;
+
+	(void)c;
+	for (i = 0; i < ARRAY_SIZE(names) + 2; i++) {
+		const char *path = i < 5 ? full(DIR_RDS, names[i]) :
+				   full(DIR_TCP, i == 5 ? "rds_tcp_sndbuf" : "rds_tcp_rcvbuf");
+		struct stat st;
+		int fd = ns_open(NS_INIT, path, O_RDONLY);
+
+		need(fd >= 0 && !fstat(fd, &st));
+		note("%o", st.st_mode & 07777);
+		close(fd);
+	}
+}
+
+static void not_by_users(const struct api_case *c)
+{
+	unsigned int i;
+
+	(void)c;
+	need(user_mode || !other_user());
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		sweep(i, ns_open(user_mode ? NS_INIT : NS_A, full(DIR_RDS, names[i]), O_WRONLY) < 0 ?
+		      -errno : 0);
+	sweep_end("rds");
+	r("tcp", open(DIR_TCP "/rds_tcp_sndbuf", O_WRONLY) < 0 ? -errno : 0);
+}
+
+/* A value written, what is read back, and the old value restored. */
+static void written(const char *label, enum ns ns, const char *path, const char *v)
+{
+	long old = get_in(ns, path), ret = set_in(ns, path, v);
+	char buf[32], b2[32];
+
+	note("%s(%s)=%s/%s", label, v, val_name(ret, buf), val_name(get_in(ns, path), b2));
+	snprintf(buf, sizeof(buf), "%ld", old);
+	set_in(ns, path, buf);
+}
+
+static void ranges(const struct api_case *c)
+{
+	static const char *const v[] = { "-1", "0", "1", "7", "10", "999", "1000", "1001", "100000",
+					 "2147483647", "4294967296", "abc", "" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(v); i++)
+		written("", NS_INIT, c->arg, v[i]);
+}
+
+static void tcp_ranges(const struct api_case *c)
+{
+	static const char *const v[] = { "-1", "0", "1", "2303", "2304", "4607", "4608", "10000",
+					 "2147483647", "4294967296", "x" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(v); i++)
+		written("", NS_A, c->arg, v[i]);
+}
+
+static void tcp_per_ns(const struct api_case *c)
+{
+	const char *path = DIR_TCP "/rds_tcp_sndbuf";
+
+	(void)c;
+	r("set", set_in(NS_A, path, "50000"));
+	r("a", get_in(NS_A, path));
+	r("b", get_in(NS_B, path));
+	r("init", get_in(NS_INIT, path));
+	r("rcv", get_in(NS_A, DIR_TCP "/rds_tcp_rcvbuf"));
+	set_in(NS_A, path, "0");
+}
+
+/* Switched off, pings find no socket at port 0. */
+static void ping_enable(const struct api_case *c)
+{
+	const char *path = full(DIR_RDS, "ping_enable");
+	int fd = bound(NS_A, A4, 0);
+	union addr me = addr_of(A4, 0), peer = addr_of(B4, 0);
+	char b[4];
+
+	(void)c;
+	set_timeo(fd, SO_RCVTIMEO, 300);
+	r("off", set_in(NS_INIT, path, "0"));
+	need(!send_to(fd, &me, 0, 0) && !send_to(fd, &peer, 0, 0));
+	r("pong", recv(fd, b, 4, 0) < 0 ? -errno : 0);
+	r("on", set_in(NS_INIT, path, "1"));
+	set_timeo(fd, SO_RCVTIMEO, 15000 * time_scale);
+	need(!send_to(fd, &me, 0, 0) && !send_to(fd, &peer, 0, 0));
+	r("pong", recv(fd, b, 4, 0) < 0 ? -errno : 0);
+	r("pong", recv(fd, b, 4, 0) < 0 ? -errno : 0);
+}
+
+/* Written while messages flow: every path is dropped, nothing may be lost or doubled. */
+static void rewritten_in_traffic(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	char b[64];
+	int i, k;
+
+	for (k = 0; k < 4; k++) {
+		for (i = 0; i < 10; i++)
+			need(send_to(l.tx, &l.to, i + 1, MSG_DONTWAIT) == i + 1);
+		link_sync(&l);
+		need(!set_in(NS_A, DIR_TCP "/rds_tcp_rcvbuf", k & 1 ? "20000" : "10000"));
+		for (i = 10; i < 20; i++)
+			need(send_to(l.tx, &l.to, i + 1, MSG_DONTWAIT) == i + 1);
+		for (i = 0; i < 20; i++)
+			if (recv(l.rx, b, sizeof(b), 0) != i + 1)
+				bail("round %d message %d: %d", k, i, errno);
+	}
+	need(!set_in(NS_A, DIR_TCP "/rds_tcp_rcvbuf", "0"));
+	link_sync(&l);
+	note("ok");
+}
+
+const struct api_case sysctl_cases[] = {
+	{ "sysctl.defaults.CVE-2015-2042", defaults, "reconnect_min_delay_ms=4 "
+	  "reconnect_max_delay_ms=1000 max_unacked_packets=8 max_unacked_bytes=16777216 ping_enable=1 "
+	  "tcp_sndbuf=0 tcp_rcvbuf=0" },
+	{ "sysctl.modes", modes, "644 644 644 644 644 644 644" },
+	{ "sysctl.not_by_users", not_by_users, "?" },
+	{ "sysctl.tcp_per_ns", tcp_per_ns, "set=0 a=50000 b=0 init=0 rcv=0", .flags = C_ROOT },
+	{ "sysctl.ping_enable", ping_enable, "off=0 pong=ETIMEDOUT on=0 pong=0 pong=0",
+	  .flags = C_ROOT },
+	{ "sysctl.namespaces", namespaces, "?" },
+	{ "sysctl.range_min_delay", ranges, "?", .flags = C_ROOT,
+	  .arg = DIR_RDS "/reconnect_min_delay_ms" },
+	{ "sysctl.range_max_delay", ranges, "?", .flags = C_ROOT,
+	  .arg = DIR_RDS "/reconnect_max_delay_ms" },
+	{ "sysctl.range_unacked_packets", ranges, "?", .flags = C_ROOT,
+	  .arg = DIR_RDS "/max_unacked_packets" },
+	{ "sysctl.range_unacked_bytes", ranges, "?", .flags = C_ROOT,
+	  .arg = DIR_RDS "/max_unacked_bytes" },
+	{ "sysctl.range_ping_enable", ranges, "?", .flags = C_ROOT, .arg = DIR_RDS "/ping_enable" },
+	{ "sysctl.range_sndbuf", tcp_ranges, "?", .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_sndbuf" },
+	{ "sysctl.range_rcvbuf", tcp_ranges, "?", .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_rcvbuf" },
+	{ "sysctl.rewritten_in_traffic", rewritten_in_traffic, "ok", .flags = C_ROOT, .num = TCP4 },
+	{ }
+};

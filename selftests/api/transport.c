@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SO_RDS_TRANSPORT. */
+#include "api.h"
+
+static int init_sock(void)
+{
+	return sock_in(NS_INIT);
+}
+
+static void lengths(const struct api_case *c)
+{
+	int v[4] = { RDS_TRANS_TCP }, len;
+
+	(void)c;
+	for (len = 0; len <= 16; len++) {
+		int fd = sock();
+
+		sweep(len, set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, v, len));
+		close(fd);
+	}
+	sweep_end("set");
+	for (len = 0; len <= 12; len++) {
+		int got[4] = { 7, 7, 7, 7 };
+		socklen_t l = len;
+
+		sweep(len, getsockopt(sock(), SOL_RDS, SO_RDS_TRANSPORT, got, &l) ? -errno : (int)l);
+	}
+	sweep_end("get");
+}
+
+static void values(const struct api_case *c)
+{
+	static const int v[] = { -2147483647 - 1, -2, -1, 0, 1, 2, 3, 4, 255, 2147483647 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		int fd = c->num ? init_sock() : sock();
+
+		if (c->num && v[i] == RDS_TRANS_IB)
+			continue;	/* loads a module in the initial namespace */
+		sweep(v[i], set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, v[i]));
+		close(fd);
+	}
+	sweep_end(NULL);
+}
+
+static void attached(const struct api_case *c)
+{
+	int fd = sock(), v = RDS_TRANS_TCP;
+
+	(void)c;
+	r("none", get_int(fd, SOL_RDS, SO_RDS_TRANSPORT));
+	r("set", set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, v));
+	r("get", get_int(fd, SOL_RDS, SO_RDS_TRANSPORT));
+	r("again", set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, v));
+	r("again_len", set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, &v, 3));
+	r("again_value", set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, 77));
+	r("bind", do_bind(fd, A4, lane0_port()));
+}
+
+static void by_bind(const struct api_case *c)
+{
+	int fd = bound(NS_A, c->arg, 0);
+
+	r("get", get_int(fd, SOL_RDS, SO_RDS_TRANSPORT));
+	r("set", set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, RDS_TRANS_TCP));
+	r("set_len", set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, "", 1));
+}
+
+static void faults(const struct api_case *c)
+{
+	int fd = sock(), v;
+	socklen_t len = 4;
+
+	(void)c;
+	r("set", set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, page_hole(0), 4));
+	r("set_half", set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, page_hole(2), 4));
+	r("get", getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, page_hole(0), &len) ? -errno : 0);
+	r("get_len", getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &v, page_hole(0)) ? -errno : 0);
+	r("after", get_int(fd, SOL_RDS, SO_RDS_TRANSPORT));
+}
+
+const struct api_case transport_cases[] = {
+	{ "transport.lengths", lengths, "set=0-3:EINVAL,4:0,5-16:EINVAL get=0-3:EINVAL,4-12:4" },
+	{ "transport.values", values, "-2147483648:EINVAL,-2--1:EINVAL,0-1:EPROTOTYPE,2:0,3-4:EINVAL,"
+	  "255:EINVAL,2147483647:EINVAL" },
+	{ "transport.values_init_ns", values, "-2147483648:EINVAL,-2--1:EINVAL,1:ENOPROTOOPT,2:0,"
+	  "3-4:EINVAL,255:EINVAL,2147483647:EINVAL", .num = 1 },
+	{ "transport.attached", attached, "none=-1 set=0 get=2 again=EOPNOTSUPP again_len=EOPNOTSUPP "
+	  "again_value=EOPNOTSUPP bind=0" },
+	{ "transport.by_bind_v4", by_bind, "get=2 set=EOPNOTSUPP set_len=EOPNOTSUPP", .arg = A4 },
+	{ "transport.by_bind_v6", by_bind, "get=2 set=EOPNOTSUPP set_len=EOPNOTSUPP", .arg = A6 },
+	{ "transport.by_bind_lo4", by_bind, "get=3 set=EOPNOTSUPP set_len=EOPNOTSUPP",
+	  .arg = "127.0.0.1" },
+	{ "transport.by_bind_lo6", by_bind, "get=3 set=EOPNOTSUPP set_len=EOPNOTSUPP", .arg = "::1" },
+	{ "transport.faults", faults, "set=EFAULT set_half=EFAULT get=EFAULT get_len=EFAULT after=-1" },
+	{ }
+};

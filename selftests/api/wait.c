@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "api.h"
+
+#include <grp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+
+long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void nap(void)
+{
+	struct timespec t = { 0, 2000000 };
+
+	nanosleep(&t, NULL);
+}
+
+bool wait_true(bool (*fn)(void *), void *arg, int ms)
+{
+	long end = now_ms() + (long)ms * time_scale;
+
+	while (!fn(arg)) {
+		if (now_ms() > end)
+			return false;
+		nap();
+	}
+	return true;
+}
+
+static bool sleeping(void *arg)
+{
+	char path[64], text[512];
+	char *p;
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", *(int *)arg);
+	f = fopen(path, "r");
+	if (!f)
+		bail("%s: %s", path, strerror(errno));
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = 0;
+	p = strrchr(text, ')');
+	return p && p[2] == 'S';
+}
+
+/* The thread sleeps, seen several times in a row: nothing of it is under way any more. */
+void until_blocked(int tid)
+{
+	int seen = 0;
+	long end = now_ms() + 5000L * time_scale;
+
+	while (seen < 5) {
+		if (now_ms() > end)
+			bail("thread does not come to rest");
+		seen = sleeping(&tid) ? seen + 1 : 0;
+		nap();
+	}
+}
+
+/* The last good bytes of a page that is followed by one without any access. */
+void *page_hole(size_t good)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t size = (good + page - 1) / page * page;
+	char *p = mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
+
+	need(p != MAP_FAILED);
+	need(!mprotect(p + size, page, PROT_NONE));
+	return p + size - good;
+}
+
+/* Nobody, with 64 KiB of lockable memory; files under /proc/self stay readable. */
+int other_user(void)
+{
+	struct rlimit lim = { 65536, 65536 };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &lim) || setgroups(0, NULL) ||
+	    setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		return -1;
+	return prctl(PR_SET_DUMPABLE, 1);
+}
