@@ -58,7 +58,8 @@ class Names:
         groups |= set(re.findall(r'"([a-z0-9_]+\.)" n\b', text))
         found = re.findall(r"[\"']([\w.${}%-]+)[\"']", text)
         if shell:
-            found += re.findall(r"\b(?:ok|not_ok|check|skip|xchg) ([\w.${}-]+)", text)
+            code = re.sub(r"^\s*#.*", "", text, flags=re.M)
+            found += re.findall(r"(?<=[\s\"])([a-z][\w$-]*\.[\w.${}-]+)", code)
         for name in found:
             for group in groups:
                 self.whole.add(group + name)

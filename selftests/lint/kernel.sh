@@ -39,12 +39,14 @@ make -j2 -C "$kdir" M="$dir" CONFIG_DEBUG_INFO_BTF_MODULES= W=1 C=1 CF=-D__CHECK
 
 # Only our files count; the kernel's headers have findings of their own. What had one is built
 # again the next time, so that it is not forgotten.
-ours="^(\./)?(.*/)?(net/rds|include/(net/rds|compat|trace|uapi))/[^:]*:[0-9]+"
-grep -E "$ours.*(warning|error):" "$log" | sort -u | sed "s,$dir/,," >"$dir/findings"
-if [ -s "$dir/findings" ] || [ $built = no ]; then
-	find "$dir/net" -name '*.o' -exec rm -f {} +
-fi
+ours="^(\./)?(.*/)?(net/rds|include/(net/rds|compat|trace|uapi))/[^:]*:[0-9]+:[0-9]+:"
+grep -E "$ours (warning|error):" "$log" | sort -u | sed "s,$dir/,," >"$dir/findings"
 checked=$(find "$dir/net" -name '*.c' ! -name '*.mod.c' | wc -l)
+if [ $built = ok ]; then
+	find "$dir/net" -name '*.c' ! -name '*.mod.c' | while read -r c; do
+		[ -f "${c%.c}.o" ] || echo "${c#"$dir"/}:1: error: no Kbuild file names it"
+	done >>"$dir/findings"
+fi
 
 # sparse and gcc print the same form: gcc's W=1 findings carry the name of their option
 grep -E '\[-W|error:' "$dir/findings" >"$dir/gcc"
@@ -62,13 +64,19 @@ for tool in gcc sparse; do
 	fi
 done
 
+if [ -s "$dir/findings" ] || [ $built = no ]; then
+	find "$dir/net" -name '*.o' -exec rm -f {} +
+fi
+
 if [ $built = ok ]; then
 	python3 "$top/selftests/lint/headers.py" "$dir" "$kdir" || rc=1
 fi
 
 cd "$top" || exit 1
 files=$(find net include -name '*.[ch]')
-doc=$("$kdir/scripts/kernel-doc" -none $files 2>&1 | grep -E 'warning|error')
+# One comment describes all functions of an ops table, and says for each where it is called.
+doc=$("$kdir/scripts/kernel-doc" -none $files 2>&1 | grep -E 'warning|error' |
+	grep -v "duplicate section name 'Context'")
 if [ -n "$doc" ]; then
 	echo "$doc" | sed 's/^/# /'
 	fail lint.kernel_doc "$(echo "$doc" | wc -l) findings"
