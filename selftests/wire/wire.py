@@ -11,4 +11,7 @@ import wire_format  # pylint: disable=unused-import
 import wire_tcp     # pylint: disable=unused-import
 
 if __name__ == '__main__':
-    sys.exit(wirelib.run_cases(wirelib.Net(), sys.argv[1:]))
+    net = wirelib.Net()
+    status = wirelib.run_cases(net, sys.argv[1:])
+    net.part()
+    sys.exit(status)

@@ -213,6 +213,7 @@ def map_any_seq(c, role, family):
         p.conn.write(header(seq, 3, 4, MAP_BYTES, F_CONG) + bitmap())
         p.ping()
         equal(r.send_error(b'x', p.addr, 4200), None, 'send after an empty map')
+        p.expect(dport=4200)
     p.send(4000, r.port, b'old', seq=1, flags=F_RETRANS)
     p.send(4000, r.port, b'new', flags=F_RETRANS)
     r.expect(b'new')
@@ -260,7 +261,7 @@ def map_wakes_blocked(c, role, family):
     r.s.setblocking(True)
     t = threading.Thread(target=lambda: r.send(b'late', p.addr, 4000), daemon=True)
     t.start()
-    p.send_map(bitmap(4001))
+    p.send_map(bitmap(4000, 4001))
     p.ping()
     check(t.is_alive(), 'sender did not block')
     p.send_map(bitmap())
@@ -557,9 +558,8 @@ PARSE = (
 def ext_parse(c, role, family):
     """Parser rules, seen by whether the GEN_NUM behind an element restarts the numbering."""
     p = c.peer(role, family)
-    p.auto = False
     p.handshake(npaths(1) + gen(1000))
-    p.ping()
+    p.settle()
     wrong = []
     for g, (name, ext, found) in enumerate(PARSE, 1001):
         p.handshake((ext + gen(g))[:16])
@@ -578,11 +578,10 @@ def ext_parse(c, role, family):
 def gen_restart(c, role, family):
     """A new generation number restarts both counts; the pong still has the old one."""
     p = c.peer(role, family)
-    p.auto = False
     r = c.rds()
     p.handshake(npaths(1) + gen(5))
-    for _ in range(3):
-        n = p.ping().seq
+    n = p.settle(3)
+    p.auto = False
     p.send(4000, r.port, b'high', seq=5000)
     r.expect(b'high')
     p.handshake(npaths(1) + gen(6))

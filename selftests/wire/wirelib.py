@@ -29,10 +29,9 @@ RDS_CMSG_CONG_UPDATE = 5
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 INFO_COUNTERS = 10000
-INFO_SEND = 10003
-INFO_RETRANS = 10004
-INFO_RECV = 10005
 INFO_TCP = 10007
+INFO6_SEND = 10012
+INFO6_RETRANS = 10013
 RDS_TCP_PORT = 16385
 MAP_BYTES = 8192
 MIB = 1 << 20
@@ -191,6 +190,15 @@ class Net:
     def address(self, role, family=4):
         return self.free[role, family].popleft()
 
+    def part(self):
+        """Separate A and C for good: in-tree's healthy connections would keep both alive for ever."""
+        if OURS:
+            return
+        run('ip', '-n', 'A', 'link', 'del', 'ac')
+        for ns in (self.a, self.c):
+            with ns:
+                run('ss', '-KtH', '( sport = :%d or dport = :%d )' % (RDS_TCP_PORT, RDS_TCP_PORT))
+
     def tcp(self, family=4):
         """A TCP socket in B's VRF."""
         with self.b:
@@ -333,8 +341,12 @@ def tcp_info(ns, peer):
 
 
 def queued(ns, what, peer):
-    """How many messages to this IPv4 peer a SEND or RETRANS dump shows."""
-    return sum(socket.inet_ntoa(r[16:20]) == peer for r in info(ns, what))
+    """How many messages to this peer an RDS6 SEND or RETRANS dump shows.
+
+    The IPv4 variants would not do: in-tree 6.12 leaves the addresses of their records zero.
+    """
+    full = peer if ':' in peer else '::ffff:' + peer
+    return sum(r[28:44] == socket.inet_pton(socket.AF_INET6, full) for r in info(ns, what))
 
 
 def drops(ns):
@@ -508,6 +520,8 @@ class Peer:
             s.connect((self.aaddr, RDS_TCP_PORT))
         except socket.timeout:
             raise Fail('A does not accept TCP connections') from None
+        except (BrokenPipeError, ConnectionResetError):
+            pass                            # up and ended again before we could look
         return Conn(s)
 
     def accept(self, seconds=3.0):
