@@ -14,7 +14,7 @@ from vmconf import BUILD, TOP
 # Without KVM a guest under load boots in about 4 s; somebody's busy machine takes longer.
 BOOT_S = 90
 # After its command a guest unloads, waits for namespaces and scans for leaks.
-CHECKS_S = 60
+CHECKS_S = 90
 KERNEL_ARGS = ("console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off slab_nomerge "
                "random.trust_cpu=on no_timer_check tsc=nowatchdog "
                "rcupdate.rcu_cpu_stall_timeout=120 net.ifnames=0")
@@ -99,7 +99,8 @@ class Guest:
         self.nonce = secrets.token_hex(6)
         self.proc, self.failures, self.results, self.plan = None, [], [], None
         self.started = self.ended = self.exit = self.taint = None
-        self.timed_out = self.phase_over = False
+        self.timed_out = False
+        self.judged = None
         self.slow = kernel.slow * opts.timeout_scale
 
     # ---- what goes in
@@ -236,7 +237,9 @@ class Guest:
         return time.monotonic() > self.deadline
 
     def backtrace(self):
-        """Lets a guest that hangs say where: an NMI makes it panic with a trace."""
+        """Lets a guest that hangs say where: an NMI makes it panic with a trace. That belongs to the
+        log, not to what is judged."""
+        self.judged = len(self.console.lines)
         try:
             s = socket.socket(socket.AF_UNIX)
             s.settimeout(3)

@@ -56,6 +56,8 @@ tune() {
 	dmesg -n 8
 	echo 1 >/proc/sys/kernel/sysrq
 	echo 1 >/proc/sys/kernel/panic_on_oops
+	# Statistics of every lock are for those who ask.
+	[ ! -e /proc/sys/kernel/lock_stat ] || echo 0 >/proc/sys/kernel/lock_stat
 	for f in unknown_nmi_panic:1 hung_task_timeout_secs:"$RDS_HUNG_S" watchdog_thresh:40; do
 		[ -e "/proc/sys/kernel/${f%:*}" ] && echo "${f#*:}" >"/proc/sys/kernel/${f%:*}"
 	done
@@ -97,13 +99,17 @@ slab_objects() {
 	echo "${n%% *}"
 }
 
-# until SECONDS CMD...: polls, because none of what is waited for here can be subscribed to
+seconds() {
+	read -r now _ </proc/uptime
+	echo "${now%.*}"
+}
+
+# until_true SECONDS CMD...: polls, because none of what is waited for here can be subscribed to
 until_true() {
-	limit=$(($1 * 10)) i=0
+	end=$(($(seconds) + $1))
 	shift
 	while ! "$@"; do
-		i=$((i + 1))
-		[ $i -lt $limit ] || return 1
+		[ "$(seconds)" -lt $end ] || return 1
 		sleep 0.1
 	done
 }

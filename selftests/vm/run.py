@@ -118,7 +118,7 @@ class Tally:
         if guest.timed_out:
             bad.append("%s: not done after %d s" % (guest.name,
                                                     guest.line.timeout * guest.slow))
-        found, notes = splats.judge(guest.console.lines, accepted, guest.stack)
+        found, notes = splats.judge(guest.console.lines[:guest.judged], accepted, guest.stack)
         bad += ["%s: %s" % (guest.name, f) for f in found]
         self.notes += ["%s: %s" % (guest.name, t) for t in notes]
         if guest.ended is None:
@@ -244,7 +244,6 @@ class Runner:
             for key, _ in sel.select(0.2):
                 if key.data is g and key.fileobj.conn and not g.take(key.fileobj):
                     sel.unregister(key.fileobj)
-        # What the NMI made the kernel say belongs to the log, not to the verdict.
         if g.proc.poll() is None:
             g.proc.kill()
         g.proc.wait()
