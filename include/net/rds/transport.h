@@ -34,6 +34,8 @@
 struct net;
 struct rds_memop_ops;
 struct rds_path;
+struct rds_rxq;
+struct rds_txq;
 
 /* Changes with any change of this file, tx.h or rx.h that a compiled transport can notice. */
 #define RDS_TRANSPORT_API	1
@@ -69,6 +71,8 @@ struct rds_path_addr {
  * @index: number of the path within its connection
  * @dials: this end is the one that connects (always true without RDS_CAP_SMALLER_DIALS)
  * @priv: the transport's private part, zeroed before path_init
+ * @txq: the core's
+ * @rxq: the core's
  */
 struct rds_path {
 	const struct rds_transport	*trans;
@@ -77,6 +81,8 @@ struct rds_path {
 	unsigned int			index;
 	bool				dials;
 	void				*priv;
+	struct rds_txq			*txq;
+	struct rds_rxq			*rxq;
 };
 
 /**
@@ -111,9 +117,6 @@ struct rds_path {
  *	@graceful allows a bounded wait for that, else the peer is cut off at once.  After the
  *	return no upcall comes for this path until the next path_connect or path_attach.
  *	Context: as path_connect.  No transmitter is inside @xmit.
- * @path_alive: Has the peer acknowledged everything that was sent to it?  Used to tell a
- *	living connection from one whose peer has forgotten it.
- *	Context: any.
  * @conn_drop: Refuse a connection that the peer opened; owns @conn.
  *	Context: process, may sleep.
  * @xmit: Take messages, as many as there is room for.
@@ -141,7 +144,6 @@ struct rds_transport {
 	int (*path_connect)(struct rds_path *path);
 	void (*path_attach)(struct rds_path *path, void *conn);
 	void (*path_close)(struct rds_path *path, bool graceful);
-	bool (*path_alive)(struct rds_path *path);
 	void (*conn_drop)(struct net *net, void *conn);
 
 	enum rds_tx_result (*xmit)(struct rds_path *path, struct rds_tx_batch *batch);

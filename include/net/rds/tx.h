@@ -24,6 +24,8 @@
  *	get_page() keeps them) and are not written to while the message exists.
  * @nr_bv: entries of @bv
  * @bytes: header and payload together
+ * @lent: the payload's pages are a user's, who may write to them once the message is
+ *	acknowledged; a transport that keeps them longer keeps a copy
  * @end: position on the path just past this message.  rds_path_acked() with this position or
  *	a later one retires the message.  Stream transports leave it to rds_tx_advance().
  */
@@ -33,6 +35,7 @@ struct rds_tx_msg {
 	struct bio_vec		*bv;
 	unsigned int		nr_bv;
 	unsigned int		bytes;
+	bool			lent;
 	u64			end;
 };
 

@@ -9,9 +9,9 @@
  * grace period.
  *
  * Locks: rds_cong_table.lock guards the table's links and the list of monitors;
- * rds_cong_map.lock guards the list of subscribers.  Both are innermost: subscriber and monitor
- * callbacks run under them and may take no lock of ours but that of a socket's receive state
- * (monitors) or none (subscribers: they set a bit and queue work).
+ * rds_cong_map.lock guards the list of subscribers.  Monitor callbacks run under the first and
+ * may take a socket's own spin locks; subscriber callbacks run under the second and may take the
+ * lock of a transmit queue.
  * Bits are tested without a lock.  Whoever sleeps on a bit registers first and tests then;
  * whoever clears one wakes after clearing.
  */

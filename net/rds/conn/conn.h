@@ -5,7 +5,7 @@
  * Lifetime: counted.  References are held by the table (while hashed), by every socket that
  * cached the connection, by a system call in progress, by each path's pending work, and by
  * whoever got one from a lookup.  A connection leaves the table when its namespace or transport
- * goes, or when nobody ever used it (see rds_conn_reap()); after that no new reference can be
+ * goes, or when it comes down without ever having carried a message and with none waiting; after that no new reference can be
  * had, its paths are closed for good, and the last reference frees it after a grace period.
  * It refers to its namespace without a reference: connections are dead before that is.
  *
@@ -18,6 +18,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
+#include <linux/workqueue.h>
 
 #include <net/rds/transport.h>
 #include "cong/map.h"
@@ -40,11 +41,9 @@ struct rds_sock;
  * @peer_gen: generation number of the peer, 0 while unknown
  * @npaths: paths the peer agreed to, 0 while unknown
  * @handshake_sent: a handshake ping is on its way
- * @used: a message was delivered in either direction: the numbering matters from now on
  * @dead: unhashed; paths do not come up any more
  * @nr_paths: entries of @paths
- * @rcu: for freeing
- * @free_work: frees, where sleeping is allowed
+ * @free_work: frees after a grace period, where sleeping is allowed
  * @paths: the paths
  */
 struct rds_conn {
@@ -59,11 +58,9 @@ struct rds_conn {
 	u32				peer_gen;
 	u8				npaths;
 	bool				handshake_sent;
-	bool				used;
 	bool				dead;
 	unsigned int			nr_paths;
-	struct rcu_head			rcu;
-	struct work_struct		free_work;
+	struct rcu_work			free_work;
 	struct rds_cpath		*paths[] __counted_by(nr_paths);
 };
 
@@ -88,11 +85,12 @@ void rds_conn_put(struct rds_conn *conn);
 /**
  * rds_conn_send - queue a message and transmit
  * @conn: where to
- * @m: owner and ports are set; the connection's from here on
+ * @m: owner and ports are set; the connection's from here on, unless this fails
  *
  * Context: process, may sleep, no locks held.
+ * Return: 0, or -EAGAIN if the connection is being destroyed and no other can be had.
  */
-void rds_conn_send(struct rds_conn *conn, struct rds_message *m);
+int rds_conn_send(struct rds_conn *conn, struct rds_message *m);
 
 /**
  * rds_conn_cancel - drop a socket's messages

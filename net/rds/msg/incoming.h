@@ -77,6 +77,9 @@ struct rds_incoming {
 	u8			inl[RDS_INC_INLINE] __aligned(8);
 };
 
+/* What rds_rx_alloc() does, without a path to count for. */
+struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp);
+
 /**
  * rds_inc_copy - copy payload out
  * @inc: the message

@@ -92,12 +92,14 @@ struct rds_message *rds_message_zcopy(struct iov_iter *from, u16 sport, u16 dpor
  * @len: payload bytes, zeroed: at most RDS_CONG_MAP_BYTES
  * @sport: host order
  * @dport: host order
- * @payload: set to the payload's memory, may be NULL
+ * @payload: set to the payload's memory if there is any; may be NULL
+ * @gfp: GFP_ATOMIC in softirq
  *
  * Context: any but hard interrupts.
  * Return: the message or NULL.
  */
-struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport, void **payload);
+struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport, void **payload,
+				       gfp_t gfp);
 
 /**
  * rds_message_free - release a message that is on no list

@@ -49,12 +49,15 @@ struct rds_sock;
  * @batch: the transmitter's place in @sending
  * @next_seq: number for the next message queued, from 1
  * @una: everything before this position is acknowledged
- * @map_fn: makes the congestion map message when one is due
+ * @map_fn: makes the congestion map message when one is due; NULL if maps do not travel
  * @nr_probes: RDS_MSG_PROBE messages on all lists
  * @open: the path is up
  * @busy: a transmitter is inside
  * @blocked: the transport has no room; rds_path_writable() clears it
  * @map_due: a congestion map goes out before the next message
+ * @used: a message that counts was handed to the transport, once in the life of the queue
+ * @gone: the path is being destroyed; nothing can be queued any more
+ * @room: the transport had room again while a transmitter was inside
  * @idle: rds_txq_close() sleeps here until @busy is clear
  * @xmit_map: lockdep's view of @busy
  */
@@ -73,6 +76,9 @@ struct rds_txq {
 	bool			busy;
 	bool			blocked;
 	bool			map_due;
+	bool			room;
+	bool			used;
+	bool			gone;
 	struct rds_message *(*map_fn)(struct rds_path *path);
 	wait_queue_head_t	idle;
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
@@ -85,6 +91,7 @@ enum rds_txq_state {
 	RDS_TXQ_IDLE,		/* nothing left, or somebody else is at it */
 	RDS_TXQ_WAITS,		/* the transport has no room, or the gate is closed */
 	RDS_TXQ_MORE,		/* stopped after its share; more is waiting */
+	RDS_TXQ_GONE,		/* not queued: the path is being destroyed */
 };
 
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path, struct rds_net *rn,
@@ -94,25 +101,23 @@ void rds_txq_init(struct rds_txq *txq, struct rds_path *path, struct rds_net *rn
 void rds_txq_destroy(struct rds_txq *txq);
 
 /**
- * rds_txq_add - put a message on the queue
+ * rds_txq_send - put a message on the queue and transmit, if nobody else does
  * @txq: the queue
- * @m: numbered here; the queue's from here on
+ * @m: numbered here; the queue's from here on, unless RDS_TXQ_GONE is returned
  *
- * Context: any but hard interrupts.
- * Return: true if the gate is open and nobody is transmitting or blocked: the caller runs
- * rds_txq_run() now, or has it run.
+ * Context: process, may sleep, no locks held.
  */
-bool rds_txq_add(struct rds_txq *txq, struct rds_message *m);
+enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m);
 
 /**
- * rds_txq_add_probe - as rds_txq_add(), for a message of the kernel's own
+ * rds_txq_add_probe - put a message of the kernel's own on the queue
  * @txq: the queue
- * @m: freed if too many are waiting
- * @run: set as rds_txq_add() returns
+ * @m: as in rds_txq_send(); freed if too many are waiting
  *
- * Return: false if it was freed.
+ * Context: any but hard interrupts.
+ * Return: true if the caller should have rds_txq_run() run.
  */
-bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m, bool *run);
+bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m);
 
 /**
  * rds_txq_run - transmit what is queued, if nobody else does
@@ -156,14 +161,17 @@ void rds_txq_peer_rebooted(struct rds_txq *txq);
  */
 void rds_txq_cancel(struct rds_txq *txq, struct rds_sock *rs, int dport);
 
-/* Is anything queued, being sent or unacknowledged? */
+/* Is nothing queued, being sent or unacknowledged? */
 bool rds_txq_empty(struct rds_txq *txq);
+
+/* Let nothing be queued any more, if nothing is; or, with @force, anyway. */
+bool rds_txq_abandon(struct rds_txq *txq, bool force);
 
 /* For dumps.  fn runs under the queue's lock. */
 void rds_txq_visit(struct rds_txq *txq, bool started,
 		   void (*fn)(const struct rds_message *m, void *arg), void *arg);
 
-/* Number the next message will get; and is the transmitter active? */
+/* Number the next message will get */
 u64 rds_txq_next_seq(struct rds_txq *txq);
 
 extern unsigned int rds_send_batch_count;

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Congestion maps; cong/map.h has the rules. */
+#include <linux/hashtable.h>
+#include <linux/jhash.h>
+#include <linux/rculist.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+
+#include "cong/map.h"
+#include "netns.h"
+#include "proto/congmap.h"
+
+#define CONG_HASH_BITS	8
+
+/**
+ * struct rds_cong_table - maps of one namespace
+ * @lock: guards links, @monitors
+ * @generation: updates so far
+ * @nr_monitors: entries of @monitors; read without the lock to skip it
+ * @monitors: sockets with RDS_CONG_MONITOR
+ * @wait: pollers that got ENOBUFS and wait for any update
+ * @maps: by address, RCU
+ */
+struct rds_cong_table {
+	spinlock_t		lock;
+	atomic_t		generation;
+	unsigned int		nr_monitors;
+	struct list_head	monitors;
+	wait_queue_head_t	wait;
+	DECLARE_HASHTABLE(maps, CONG_HASH_BITS);
+};
+
+static struct kmem_cache *cong_map_cache;
+
+static u32 cong_hash(const struct in6_addr *addr)
+{
+	return jhash2((const u32 *)addr->s6_addr32, 4, 0);
+}
+
+static struct rds_cong_map *cong_find(struct rds_cong_table *table, const struct in6_addr *addr)
+{
+	struct rds_cong_map *map;
+
+	hash_for_each_possible_rcu(table->maps, map, node, cong_hash(addr)) {
+		if (ipv6_addr_equal(&map->addr, addr) && refcount_inc_not_zero(&map->refs))
+			return map;
+	}
+	return NULL;
+}
+
+static struct rds_cong_map *cong_alloc(struct rds_net *rn, const struct in6_addr *addr, gfp_t gfp)
+{
+	struct rds_cong_map *map = kmem_cache_zalloc(cong_map_cache, gfp);
+
+	if (!map)
+		return NULL;
+	map->addr = *addr;
+	map->rn = rn;
+	refcount_set(&map->refs, 1);
+	spin_lock_init(&map->lock);
+	INIT_LIST_HEAD(&map->subscribers);
+	init_waitqueue_head(&map->wait);
+	return map;
+}
+
+struct rds_cong_map *rds_cong_get(struct rds_net *rn, const struct in6_addr *addr, gfp_t gfp)
+{
+	struct rds_cong_table *table = rn->cong;
+	struct rds_cong_map *map, *fresh;
+
+	rcu_read_lock();
+	map = cong_find(table, addr);
+	rcu_read_unlock();
+	if (map)
+		return map;
+	fresh = cong_alloc(rn, addr, gfp);
+	if (!fresh)
+		return NULL;
+	spin_lock_bh(&table->lock);
+	map = cong_find(table, addr);
+	if (!map) {
+		hash_add_rcu(table->maps, &fresh->node, cong_hash(addr));
+		atomic_inc(&rn->nr_maps);
+		map = fresh;
+		fresh = NULL;
+	}
+	spin_unlock_bh(&table->lock);
+	if (fresh)
+		kmem_cache_free(cong_map_cache, fresh);
+	return map;
+}
+
+static void cong_free_rcu(struct rcu_head *rcu)
+{
+	struct rds_cong_map *map = container_of(rcu, struct rds_cong_map, rcu);
+
+	kfree(rcu_dereference_protected(map->bits, true));
+	kmem_cache_free(cong_map_cache, map);
+}
+
+void rds_cong_put(struct rds_cong_map *map)
+{
+	struct rds_net *rn;
+
+	if (!map || !refcount_dec_and_test(&map->refs))
+		return;
+	rn = map->rn;
+	spin_lock_bh(&rn->cong->lock);
+	hash_del_rcu(&map->node);
+	spin_unlock_bh(&rn->cong->lock);
+	atomic_dec(&rn->nr_maps);
+	call_rcu(&map->rcu, cong_free_rcu);
+}
+
+/* The bitmap, made when the first port needs it. */
+static unsigned long *cong_bits(struct rds_cong_map *map)
+{
+	unsigned long *bits = rcu_dereference_protected(map->bits, true);
+
+	lockdep_assert_held(&map->lock);
+	if (bits)
+		return bits;
+	bits = kzalloc(RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);
+	if (bits)
+		rcu_assign_pointer(map->bits, bits);
+	return bits;
+}
+
+static void cong_tell_monitors(struct rds_cong_table *table, u64 groups)
+{
+	struct rds_cong_monitor *mon;
+
+	if (!READ_ONCE(table->nr_monitors))
+		return;
+	spin_lock_bh(&table->lock);
+	list_for_each_entry(mon, &table->monitors, node)
+		mon->fn(mon, groups);
+	spin_unlock_bh(&table->lock);
+}
+
+/*
+ * Some ports of the map changed.  The atomic orders the bits before the looks at who waits;
+ * whoever waits registers, has a barrier of its own, and tests the bit then.
+ */
+static void cong_updated(struct rds_cong_map *map)
+{
+	struct rds_cong_table *table = map->rn->cong;
+
+	atomic_inc_return(&table->generation);
+	smp_mb__after_atomic();
+	if (waitqueue_active(&map->wait))
+		wake_up_all(&map->wait);
+	if (waitqueue_active(&table->wait))
+		wake_up_all(&table->wait);
+	cong_tell_monitors(table, ~0ULL);
+}
+
+bool rds_cong_set(struct rds_cong_map *map, u16 port, bool on)
+{
+	struct rds_cong_subscriber *sub;
+	unsigned long *bits;
+	bool flipped = false;
+
+	spin_lock_bh(&map->lock);
+	bits = on ? cong_bits(map) : rcu_dereference_protected(map->bits, true);
+	if (bits) {
+		if (on)
+			flipped = !test_and_set_bit_le(port, bits);
+		else
+			flipped = test_and_clear_bit_le(port, bits);
+	}
+	if (flipped) {
+		list_for_each_entry(sub, &map->subscribers, node)
+			sub->fn(sub);
+	}
+	spin_unlock_bh(&map->lock);
+	if (flipped && atomic_read(&map->local_senders))
+		cong_updated(map);
+	return bits || !on;
+}
+
+bool rds_cong_receive(struct rds_cong_map *map, const u8 *wire)
+{
+	unsigned long *bits;
+
+	spin_lock_bh(&map->lock);
+	bits = rcu_dereference_protected(map->bits, true);
+	if (!bits && rds_congmap_any(wire))
+		bits = cong_bits(map);
+	if (bits)
+		memcpy(bits, wire, RDS_CONG_MAP_BYTES);
+	spin_unlock_bh(&map->lock);
+	rds_stats_inc(map->rn, cong_update_received);
+	cong_updated(map);
+	return bits || !rds_congmap_any(wire);
+}
+
+void rds_cong_snapshot(const struct rds_cong_map *map, u8 *wire)
+{
+	const unsigned long *bits = rcu_dereference_protected(map->bits, true);
+
+	if (bits)
+		memcpy(wire, bits, RDS_CONG_MAP_BYTES);
+	else
+		memset(wire, 0, RDS_CONG_MAP_BYTES);
+}
+
+int rds_cong_sleep(struct rds_cong_map *map, u16 port)
+{
+	return wait_event_interruptible(map->wait, !rds_cong_test(map, port));
+}
+
+void rds_cong_subscribe(struct rds_cong_map *map, struct rds_cong_subscriber *sub)
+{
+	spin_lock_bh(&map->lock);
+	list_add_tail(&sub->node, &map->subscribers);
+	spin_unlock_bh(&map->lock);
+}
+
+void rds_cong_unsubscribe(struct rds_cong_map *map, struct rds_cong_subscriber *sub)
+{
+	spin_lock_bh(&map->lock);
+	list_del(&sub->node);
+	spin_unlock_bh(&map->lock);
+}
+
+void rds_cong_monitor_add(struct rds_net *rn, struct rds_cong_monitor *mon)
+{
+	spin_lock_bh(&rn->cong->lock);
+	list_add_tail(&mon->node, &rn->cong->monitors);
+	WRITE_ONCE(rn->cong->nr_monitors, rn->cong->nr_monitors + 1);
+	spin_unlock_bh(&rn->cong->lock);
+}
+
+void rds_cong_monitor_del(struct rds_net *rn, struct rds_cong_monitor *mon)
+{
+	spin_lock_bh(&rn->cong->lock);
+	list_del(&mon->node);
+	WRITE_ONCE(rn->cong->nr_monitors, rn->cong->nr_monitors - 1);
+	spin_unlock_bh(&rn->cong->lock);
+}
+
+u32 rds_cong_generation(const struct rds_net *rn)
+{
+	return atomic_read(&rn->cong->generation);
+}
+
+wait_queue_head_t *rds_cong_waitq(struct rds_net *rn)
+{
+	return &rn->cong->wait;
+}
+
+int rds_cong_net_init(struct rds_net *rn)
+{
+	struct rds_cong_table *table = kzalloc_obj(struct rds_cong_table);
+
+	if (!table)
+		return -ENOMEM;
+	spin_lock_init(&table->lock);
+	INIT_LIST_HEAD(&table->monitors);
+	init_waitqueue_head(&table->wait);
+	hash_init(table->maps);
+	rn->cong = table;
+	return 0;
+}
+
+void rds_cong_net_exit(struct rds_net *rn)
+{
+	WARN_ON_ONCE(atomic_read(&rn->nr_maps));
+	kfree(rn->cong);
+}
+
+int __init rds_cong_init(void)
+{
+	cong_map_cache = KMEM_CACHE(rds_cong_map, 0);
+	return cong_map_cache ? 0 : -ENOMEM;
+}
+
+void rds_cong_exit(void)
+{
+	/* maps are freed after a grace period */
+	rcu_barrier();
+	kmem_cache_destroy(cong_map_cache);
+}

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Connections and their table; conn/conn.h has the rules. */
+#include <linux/hashtable.h>
+#include <linux/jhash.h>
+#include <linux/module.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include <net/ipv6.h>
+
+#include "conn/conn.h"
+#include "conn/internal.h"
+#include "conn/path.h"
+#include "msg/message.h"
+#include "netns.h"
+#include "registry.h"
+#include <linux/rds.h>
+
+#define CONN_HASH_BITS	10
+
+/* A connection that was made and then not used is forgotten after this time. */
+#define CONN_UNUSED_TIME	(10 * HZ)
+
+/**
+ * struct rds_conn_table - connections of one namespace
+ * @lock: guards adding and removing, and @ready
+ * @ready: by type, may connections of the transport be made?
+ * @nr: by type, connections not yet freed
+ * @conns: by addresses, RCU
+ */
+struct rds_conn_table {
+	spinlock_t	lock;
+	bool		ready[RDS_TRANS_SLOTS];
+	atomic_t	nr[RDS_TRANS_SLOTS];
+	DECLARE_HASHTABLE(conns, CONN_HASH_BITS);
+};
+
+struct workqueue_struct *rds_conn_wq;
+static struct kmem_cache *conn_cache;
+
+static u32 conn_hash(const struct rds_path_addr *addr)
+{
+	return jhash2((const u32 *)addr->faddr.s6_addr32, 4,
+		      jhash2((const u32 *)addr->laddr.s6_addr32, 4, addr->tos));
+}
+
+bool rds_conn_matches(const struct rds_conn *conn, const struct rds_path_addr *addr)
+{
+	return ipv6_addr_equal(&conn->addr.faddr, &addr->faddr) &&
+	       ipv6_addr_equal(&conn->addr.laddr, &addr->laddr) &&
+	       conn->addr.ifindex == addr->ifindex && conn->addr.tos == addr->tos &&
+	       !READ_ONCE(conn->dead);
+}
+
+static struct rds_conn *conn_find(struct rds_net *rn, const struct rds_transport *trans,
+				  const struct rds_path_addr *addr)
+{
+	struct rds_conn *conn;
+
+	hash_for_each_possible_rcu(rn->conns->conns, conn, node, conn_hash(addr)) {
+		if (conn->trans == trans && rds_conn_matches(conn, addr) &&
+		    kref_get_unless_zero(&conn->ref))
+			return conn;
+	}
+	return NULL;
+}
+
+static struct rds_conn *conn_lookup(struct rds_net *rn, const struct rds_transport *trans,
+				    const struct rds_path_addr *addr)
+{
+	struct rds_conn *conn;
+
+	rcu_read_lock();
+	conn = conn_find(rn, trans, addr);
+	rcu_read_unlock();
+	return conn;
+}
+
+/* A port of our address flipped: the peer is told ahead of the next message. */
+static void conn_map_changed(struct rds_cong_subscriber *sub)
+{
+	struct rds_conn *conn = container_of(sub, struct rds_conn, sub);
+
+	rds_stats_inc(conn->rn, cong_update_queued);
+	if (rds_txq_map_due(&conn->paths[0]->txq))
+		rds_cpath_kick(conn->paths[0]);
+}
+
+static void conn_free(struct rds_conn *conn)
+{
+	atomic_t *nr = &conn->rn->conns->nr[conn->trans->type];
+	struct rds_net *rn = conn->rn;
+	unsigned int i;
+
+	for (i = 0; i < conn->nr_paths && conn->paths[i]; i++)
+		rds_cpath_destroy(conn->paths[i]);
+	if (conn->fmap && conn->trans->caps & RDS_CAP_LOCAL_ONLY)
+		atomic_dec(&conn->fmap->local_senders);
+	rds_cong_put(conn->lmap);
+	rds_cong_put(conn->fmap);
+	kmem_cache_free(conn_cache, conn);
+	atomic_dec(&rn->nr_conns);
+	/* the namespace goes when it sees zero: only the address of nr is used from here on */
+	if (atomic_dec_and_test(nr))
+		wake_up_var(nr);
+}
+
+static void conn_free_work(struct work_struct *work)
+{
+	conn_free(container_of(to_rcu_work(work), struct rds_conn, free_work));
+}
+
+static void conn_release(struct kref *ref)
+{
+	struct rds_conn *conn = container_of(ref, struct rds_conn, ref);
+
+	queue_rcu_work(rds_conn_wq, &conn->free_work);
+}
+
+void rds_conn_put(struct rds_conn *conn)
+{
+	if (conn)
+		kref_put(&conn->ref, conn_release);
+}
+
+static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_transport *trans,
+				   const struct rds_path_addr *addr)
+{
+	/* One path for now, whatever a peer offers; all that counts paths counts these. */
+	const unsigned int nr_paths = 1;
+	struct rds_conn *conn;
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	conn = kmem_cache_zalloc(conn_cache, GFP_KERNEL);
+	if (!conn)
+		return NULL;
+	atomic_inc(&rn->nr_conns);
+	atomic_inc(&rn->conns->nr[trans->type]);
+	conn->nr_paths = nr_paths;
+	kref_init(&conn->ref);
+	conn->rn = rn;
+	conn->trans = trans;
+	conn->addr = *addr;
+	conn->sub.fn = conn_map_changed;
+	INIT_RCU_WORK(&conn->free_work, conn_free_work);
+	conn->lmap = rds_cong_get(rn, &addr->laddr, GFP_KERNEL);
+	conn->fmap = rds_cong_get(rn, &addr->faddr, GFP_KERNEL);
+	if (conn->fmap && trans->caps & RDS_CAP_LOCAL_ONLY)
+		atomic_inc(&conn->fmap->local_senders);
+	if (!conn->lmap || !conn->fmap)
+		goto fail;
+	for (i = 0; i < nr_paths; i++) {
+		cp = rds_cpath_create(conn, i);
+		if (IS_ERR(cp))
+			goto fail;
+		conn->paths[i] = cp;
+	}
+	return conn;
+fail:
+	conn_free(conn);
+	return NULL;
+}
+
+/* Enter a new connection, unless there is one by now or there may be none. */
+static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *fresh)
+{
+	struct rds_conn_table *table = rn->conns;
+	struct rds_conn *conn;
+
+	spin_lock_bh(&table->lock);
+	conn = conn_find(rn, fresh->trans, &fresh->addr);
+	if (!conn && !table->ready[fresh->trans->type])
+		conn = ERR_PTR(-ENETDOWN);
+	if (!conn) {
+		if (!(fresh->trans->caps & RDS_CAP_LOCAL_ONLY))
+			rds_cong_subscribe(fresh->lmap, &fresh->sub);
+		kref_get(&fresh->ref);	/* the table's */
+		hash_add_rcu(table->conns, &fresh->node, conn_hash(&fresh->addr));
+		conn = fresh;
+	}
+	spin_unlock_bh(&table->lock);
+	return conn;
+}
+
+static struct rds_conn *conn_get(struct rds_net *rn, const struct rds_transport *trans,
+				 const struct rds_path_addr *addr)
+{
+	struct rds_conn *conn, *fresh;
+
+	conn = conn_lookup(rn, trans, addr);
+	if (conn)
+		return conn;
+	fresh = conn_alloc(rn, trans, addr);
+	if (!fresh)
+		return ERR_PTR(-ENOMEM);
+	conn = conn_insert(rn, fresh);
+	if (conn == fresh)
+		rds_cpath_control(conn->paths[0], CONN_UNUSED_TIME);
+	else
+		conn_free(fresh);
+	return conn;
+}
+
+/* Does a destination stay on this host, so that loopback takes it? */
+static bool conn_prefers_loop(struct rds_net *rn, const struct rds_transport *trans,
+			      const struct rds_path_addr *addr)
+{
+	return trans->caps & RDS_CAP_PREFER_LOOP &&
+	       (rds_addr_is_loop(&addr->faddr) ||
+		trans->addr_local(rn->net, &addr->faddr, addr->ifindex));
+}
+
+struct rds_conn *rds_conn_get(struct rds_net *rn, const struct rds_transport *trans,
+			      const struct rds_path_addr *addr)
+{
+	struct rds_conn *conn = conn_lookup(rn, trans, addr);
+
+	if (conn)
+		return conn;
+	if (conn_prefers_loop(rn, trans, addr))
+		trans = rds_transport_loop();
+	return conn_get(rn, trans, addr);
+}
+
+bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
+		       const struct rds_path_addr *addr, void *handle)
+{
+	struct rds_net *rn = rds_net(net);
+	struct rds_conn *conn;
+	bool dead, taken;
+
+	do {
+		conn = conn_get(rn, trans, addr);
+		if (IS_ERR(conn)) {
+			if (PTR_ERR(conn) == -ENOMEM)
+				rds_drop(net, RDS_DROP_NO_MEMORY);
+			return false;
+		}
+		taken = rds_cpath_incoming(conn->paths[0], handle);
+		/* forgotten just now as unused: there is room for a new one */
+		dead = READ_ONCE(conn->dead);
+		rds_conn_put(conn);
+	} while (!taken && dead);
+	return taken;
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_incoming, RDS_NS);
+
+/* Take a connection out of the table; the table's reference goes to the caller. */
+static void conn_unhash(struct rds_conn *conn)
+{
+	lockdep_assert_held(&conn->rn->conns->lock);
+	hash_del_rcu(&conn->node);
+	WRITE_ONCE(conn->dead, true);
+	if (!(conn->trans->caps & RDS_CAP_LOCAL_ONLY))
+		rds_cong_unsubscribe(conn->lmap, &conn->sub);
+}
+
+void rds_conn_reap(struct rds_conn *conn)
+{
+	struct rds_cpath *cp = conn->paths[0];
+	bool mine;
+
+	if (conn->nr_paths > 1 || rds_cpath_used(cp) || !rds_txq_abandon(&cp->txq, false))
+		return;
+	spin_lock_bh(&conn->rn->conns->lock);
+	mine = !conn->dead;
+	if (mine)
+		conn_unhash(conn);
+	spin_unlock_bh(&conn->rn->conns->lock);
+	rds_path_event(cp, RDS_EV_KILL, 0);
+	if (mine)
+		rds_conn_put(conn);
+}
+
+int rds_conn_send(struct rds_conn *conn, struct rds_message *m)
+{
+	struct rds_cpath *cp = conn->paths[0];
+	int ret;
+
+	switch (rds_txq_send(&cp->txq, m)) {
+	case RDS_TXQ_IDLE:
+		return 0;
+	case RDS_TXQ_WAITS:
+		rds_cpath_want(cp);
+		return 0;
+	case RDS_TXQ_MORE:
+		rds_cpath_kick(cp);
+		return 0;
+	case RDS_TXQ_GONE:
+		break;
+	}
+	/* forgotten as unused between lookup and now */
+	conn = conn_get(conn->rn, conn->trans, &conn->addr);
+	if (IS_ERR(conn))
+		return -EAGAIN;
+	ret = rds_conn_send(conn, m);
+	rds_conn_put(conn);
+	return ret;
+}
+
+void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs, const struct in6_addr *laddr,
+		     const struct in6_addr *faddr, int dport)
+{
+	struct rds_conn *conn;
+	unsigned int b, i;
+
+	rcu_read_lock();
+	hash_for_each_rcu(rn->conns->conns, b, conn, node) {
+		if (!ipv6_addr_equal(&conn->addr.laddr, laddr) ||
+		    (faddr && !ipv6_addr_equal(&conn->addr.faddr, faddr)))
+			continue;
+		for (i = 0; i < conn->nr_paths; i++)
+			rds_txq_cancel(&conn->paths[i]->txq, rs, dport);
+	}
+	rcu_read_unlock();
+}
+
+void rds_conn_visit(struct rds_net *rn, void (*fn)(struct rds_conn *conn, void *arg), void *arg)
+{
+	struct rds_conn *conn;
+	unsigned int b;
+
+	rcu_read_lock();
+	hash_for_each_rcu(rn->conns->conns, b, conn, node)
+		fn(conn, arg);
+	rcu_read_unlock();
+}
+
+void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info)
+{
+	struct rds_cpath *cp = conn->paths[0];
+
+	info->next_tx_seq = rds_txq_next_seq(&cp->txq);
+	info->next_rx_seq = READ_ONCE(cp->rxq.expected);
+	info->flags = 0;
+	if (READ_ONCE(cp->txq.busy))
+		info->flags |= RDS_INFO_CONNECTION_FLAG_SENDING;
+	if (rds_cpath_state(cp) == RDS_PATH_CONNECTING)
+		info->flags |= RDS_INFO_CONNECTION_FLAG_CONNECTING;
+	if (rds_cpath_state(cp) == RDS_PATH_UP)
+		info->flags |= RDS_INFO_CONNECTION_FLAG_CONNECTED;
+}
+
+void rds_conn_visit_messages(struct rds_conn *conn, bool started,
+			     void (*fn)(const struct rds_message *m, void *arg), void *arg)
+{
+	unsigned int i;
+
+	for (i = 0; i < conn->nr_paths; i++)
+		rds_txq_visit(&conn->paths[i]->txq, started, fn, arg);
+}
+
+void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
+			enum rds_drop_reason why)
+{
+	struct rds_net *rn = rds_net(net);
+	struct rds_conn *conn;
+	unsigned int b, i;
+
+	rcu_read_lock();
+	hash_for_each_rcu(rn->conns->conns, b, conn, node) {
+		for (i = 0; conn->trans == trans && i < conn->nr_paths; i++)
+			rds_path_lost(&conn->paths[i]->pub, why);
+	}
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_reset_all, RDS_NS);
+
+void rds_transport_net_init(const struct rds_transport *trans, struct net *net)
+{
+	struct rds_conn_table *table = rds_net(net)->conns;
+
+	spin_lock_bh(&table->lock);
+	table->ready[trans->type] = true;
+	spin_unlock_bh(&table->lock);
+}
+EXPORT_SYMBOL_NS_GPL(rds_transport_net_init, RDS_NS);
+
+/* Any connection of a transport, out of the table, with the table's reference. */
+static struct rds_conn *conn_take_any(struct rds_net *rn, const struct rds_transport *trans)
+{
+	struct rds_conn *conn;
+	unsigned int b;
+
+	spin_lock_bh(&rn->conns->lock);
+	rn->conns->ready[trans->type] = false;
+	hash_for_each(rn->conns->conns, b, conn, node) {
+		if (conn->trans != trans)
+			continue;
+		conn_unhash(conn);
+		spin_unlock_bh(&rn->conns->lock);
+		return conn;
+	}
+	spin_unlock_bh(&rn->conns->lock);
+	return NULL;
+}
+
+void rds_transport_net_exit(const struct rds_transport *trans, struct net *net)
+{
+	struct rds_net *rn = rds_net(net);
+	struct rds_conn *conn;
+	unsigned int i;
+
+	while ((conn = conn_take_any(rn, trans))) {
+		for (i = 0; i < conn->nr_paths; i++)
+			rds_cpath_kill(conn->paths[i]);
+		rds_conn_put(conn);
+	}
+	wait_var_event(&rn->conns->nr[trans->type], !atomic_read(&rn->conns->nr[trans->type]));
+}
+EXPORT_SYMBOL_NS_GPL(rds_transport_net_exit, RDS_NS);
+
+int rds_conn_net_init(struct rds_net *rn)
+{
+	struct rds_conn_table *table = kvzalloc(sizeof(*table), GFP_KERNEL);
+
+	if (!table)
+		return -ENOMEM;
+	spin_lock_init(&table->lock);
+	hash_init(table->conns);
+	rn->conns = table;
+	return 0;
+}
+
+void rds_conn_net_exit(struct rds_net *rn)
+{
+	WARN_ON_ONCE(atomic_read(&rn->nr_conns));
+	kvfree(rn->conns);
+}
+
+int __init rds_conn_init(void)
+{
+	conn_cache = kmem_cache_create("rds_conn",
+				       offsetof(struct rds_conn, paths[RDS_MAX_PATHS]),
+				       __alignof__(struct rds_conn), 0, NULL);
+	if (!conn_cache)
+		return -ENOMEM;
+	rds_conn_wq = alloc_workqueue("rds", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (rds_conn_wq)
+		return 0;
+	kmem_cache_destroy(conn_cache);
+	return -ENOMEM;
+}
+
+void rds_conn_exit(void)
+{
+	/* rcu_work that is still on its way to the queue */
+	rcu_barrier();
+	destroy_workqueue(rds_conn_wq);
+	kmem_cache_destroy(conn_cache);
+}

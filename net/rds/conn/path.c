@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Life of a path.  All that sleeps happens in the control worker (or, for a connection that the
+ * peer opened, in the transport's accept worker), under the path's control mutex; everybody
+ * else only reports events and has the worker look.
+ */
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "conn/conn.h"
+#include "conn/internal.h"
+#include "conn/path.h"
+#include "netns.h"
+#include "registry.h"
+#include <trace/events/rds.h>
+
+/* How long a connection may stay unacknowledged while the peer's next one waits for its place */
+#define PARK_TIME	(3 * HZ)
+
+bool rds_path_event(struct rds_cpath *cp, enum rds_path_event event, enum rds_drop_reason why)
+{
+	bool open = event == RDS_EV_UP, shut = event == RDS_EV_LOST;
+	int next;
+
+	spin_lock_bh(&cp->lock);
+	next = rds_path_next(cp->state, event);
+	if (next >= 0) {
+		trace_rds_path_state(&cp->pub, cp->state, next, why);
+		WRITE_ONCE(cp->state, next);
+		if (open)
+			rds_txq_open(&cp->txq);
+		if (shut) {
+			cp->reason = why;
+			rds_txq_shut(&cp->txq);
+		}
+	}
+	spin_unlock_bh(&cp->lock);
+	return next >= 0;
+}
+
+enum rds_path_state rds_cpath_state(const struct rds_cpath *cp)
+{
+	return READ_ONCE(cp->state);
+}
+
+bool rds_cpath_used(const struct rds_cpath *cp)
+{
+	return READ_ONCE(cp->txq.used) || READ_ONCE(cp->rxq.expected);
+}
+
+/* Queued work holds a reference to the connection. */
+
+void rds_cpath_control(struct rds_cpath *cp, unsigned long delay)
+{
+	bool pending;
+
+	kref_get(&cp->conn->ref);
+	if (delay)
+		pending = !queue_delayed_work(rds_conn_wq, &cp->ctl_work, delay);
+	else
+		pending = mod_delayed_work(rds_conn_wq, &cp->ctl_work, 0);
+	if (pending)
+		rds_conn_put(cp->conn);
+}
+
+void rds_cpath_kick(struct rds_cpath *cp)
+{
+	kref_get(&cp->conn->ref);
+	if (!queue_work(rds_conn_wq, &cp->tx_work))
+		rds_conn_put(cp->conn);
+}
+
+static void path_tx_work(struct work_struct *work)
+{
+	struct rds_cpath *cp = container_of(work, struct rds_cpath, tx_work);
+
+	if (rds_txq_run(&cp->txq) == RDS_TXQ_MORE)
+		rds_cpath_kick(cp);
+	rds_conn_put(cp->conn);
+}
+
+/* Upcalls */
+
+bool rds_path_up(struct rds_path *path)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	if (!path->dials && !cp->attaching) {
+		/* We only knocked.  The peer dials; this connection is of no use. */
+		rds_path_lost(path, RDS_DROP_WRONG_DIALLER);
+		return false;
+	}
+	if (!rds_path_event(cp, RDS_EV_UP, 0))
+		return false;
+	cp->rxq.heard = false;
+	rds_conn_greet(cp);
+	rds_cpath_kick(cp);
+	return true;
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_up, RDS_NS);
+
+void rds_path_lost(struct rds_path *path, enum rds_drop_reason why)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	if (!rds_path_event(cp, RDS_EV_LOST, why))
+		return;
+	rds_drop(path->net, why);
+	rds_cpath_control(cp, 0);
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_lost, RDS_NS);
+
+void rds_path_writable(struct rds_path *path)
+{
+	if (rds_txq_unblock(path->txq))
+		rds_cpath_kick(rds_to_cpath(path));
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_writable, RDS_NS);
+
+void rds_path_acked(struct rds_path *path, u64 pos)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	rds_txq_acked(path->txq, pos);
+	/* the present connection lives: the one that waits for its place need not */
+	if (unlikely(READ_ONCE(cp->parked)) && pos > cp->parked_una)
+		rds_cpath_control(cp, 0);
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_acked, RDS_NS);
+
+/* The control worker */
+
+static void path_drop_parked(struct rds_cpath *cp)
+{
+	void *conn = cp->parked;
+
+	lockdep_assert_held(&cp->ctl);
+	if (!conn)
+		return;
+	WRITE_ONCE(cp->parked, NULL);
+	cp->pub.trans->conn_drop(cp->pub.net, conn);
+}
+
+/* CLOSING to DOWN: what the peer sent is delivered, what it did not acknowledge waits again. */
+static void path_teardown(struct rds_cpath *cp, bool graceful)
+{
+	lockdep_assert_held(&cp->ctl);
+	rds_txq_close(&cp->txq);
+	cp->pub.trans->path_close(&cp->pub, graceful);
+	rds_txq_rewind(&cp->txq);
+	cp->attaching = false;
+	/* a peer that said something deserves an immediate attempt, another one a growing wait */
+	if (cp->rxq.heard)
+		cp->backoff = 0;
+	cp->rxq.heard = false;
+	rds_stats_inc(cp->conn->rn, conn_reset);
+	rds_path_event(cp, RDS_EV_CLOSED, 0);
+}
+
+static void path_attach(struct rds_cpath *cp, void *conn)
+{
+	lockdep_assert_held(&cp->ctl);
+	cp->attaching = true;
+	if (rds_path_event(cp, RDS_EV_CLAIM, 0))
+		cp->pub.trans->path_attach(&cp->pub, conn);
+	else
+		cp->pub.trans->conn_drop(cp->pub.net, conn);
+}
+
+/* Does anybody want this path up? */
+static bool path_wanted(struct rds_cpath *cp)
+{
+	if (READ_ONCE(cp->conn->dead))
+		return false;
+	if (READ_ONCE(cp->dial_wanted) || !rds_txq_empty(&cp->txq))
+		return true;
+	/* An old peer does not call again by itself, so the dialler keeps the path up for it. */
+	return cp->pub.dials && rds_cpath_used(cp);
+}
+
+static void path_dial(struct rds_cpath *cp)
+{
+	unsigned long max = READ_ONCE(cp->conn->rn->sysctl.reconnect_max);
+	unsigned long min = READ_ONCE(cp->conn->rn->sysctl.reconnect_min);
+
+	lockdep_assert_held(&cp->ctl);
+	WRITE_ONCE(cp->dial_wanted, false);
+	cp->backoff = clamp(cp->backoff * 2, min, max);
+	if (!rds_path_event(cp, RDS_EV_DIAL, 0))
+		return;
+	if (cp->pub.trans->path_connect(&cp->pub))
+		rds_path_lost(&cp->pub, RDS_DROP_DIAL_FAILED);
+}
+
+/* The state is DOWN: dial now, or later, or never. */
+static void path_when_down(struct rds_cpath *cp, bool lost)
+{
+	lockdep_assert_held(&cp->ctl);
+	if (cp->parked) {
+		void *conn = cp->parked;
+
+		WRITE_ONCE(cp->parked, NULL);
+		path_attach(cp, conn);
+	} else if (!path_wanted(cp)) {
+		rds_conn_reap(cp->conn);
+	} else if (lost && cp->backoff) {
+		WRITE_ONCE(cp->backing_off, true);
+		rds_cpath_control(cp, 1 + get_random_u32_below(cp->backoff));
+	} else {
+		path_dial(cp);
+	}
+}
+
+/* The state is UP and another connection of the peer's waits. */
+static void path_judge_parked(struct rds_cpath *cp)
+{
+	lockdep_assert_held(&cp->ctl);
+	if (READ_ONCE(cp->txq.una) > cp->parked_una) {
+		rds_drop(cp->pub.net, RDS_DROP_PEER_PARKED);
+		path_drop_parked(cp);
+	} else if (time_after_eq(jiffies, cp->parked_until)) {
+		rds_path_lost(&cp->pub, RDS_DROP_PEER_REPLACED);
+	} else {
+		rds_cpath_control(cp, cp->parked_until - jiffies);
+	}
+}
+
+static void path_control_work(struct work_struct *work)
+{
+	struct rds_cpath *cp = container_of(to_delayed_work(work), struct rds_cpath, ctl_work);
+	bool lost = false;
+
+	mutex_lock(&cp->ctl);
+	WRITE_ONCE(cp->backing_off, false);
+	if (rds_cpath_state(cp) == RDS_PATH_CLOSING) {
+		path_teardown(cp, true);
+		lost = true;
+	}
+	if (rds_cpath_state(cp) == RDS_PATH_DOWN)
+		path_when_down(cp, lost);
+	else if (rds_cpath_state(cp) == RDS_PATH_UP && cp->parked)
+		path_judge_parked(cp);
+	mutex_unlock(&cp->ctl);
+	rds_conn_put(cp->conn);
+}
+
+void rds_cpath_want(struct rds_cpath *cp)
+{
+	if (rds_cpath_state(cp) != RDS_PATH_DOWN)
+		return;
+	/* A worker that waits out its back-off sees the queue. */
+	if (!READ_ONCE(cp->dial_wanted)) {
+		WRITE_ONCE(cp->dial_wanted, true);
+		if (!READ_ONCE(cp->backing_off))
+			rds_cpath_control(cp, 0);
+	}
+}
+
+/*
+ * The present connection may be one that the peer has forgotten.  A map makes it acknowledge
+ * or reset, whichever is true.
+ */
+static void path_probe_alive(struct rds_cpath *cp)
+{
+	if (rds_txq_map_due(&cp->txq))
+		rds_cpath_kick(cp);
+}
+
+static void path_park(struct rds_cpath *cp, void *conn)
+{
+	lockdep_assert_held(&cp->ctl);
+	/* of two that wait, the later one is the likelier to be alive */
+	path_drop_parked(cp);
+	cp->parked_una = READ_ONCE(cp->txq.una);
+	cp->parked_until = jiffies + PARK_TIME;
+	WRITE_ONCE(cp->parked, conn);
+	path_probe_alive(cp);
+	rds_cpath_control(cp, PARK_TIME);
+}
+
+bool rds_cpath_incoming(struct rds_cpath *cp, void *conn)
+{
+	bool taken = true;
+
+	mutex_lock(&cp->ctl);
+	if (rds_cpath_state(cp) == RDS_PATH_DEAD) {
+		taken = false;
+	} else if (cp->pub.dials && cp->pub.trans->caps & RDS_CAP_SMALLER_DIALS) {
+		/* The peer knocks: it has no connection to us, whatever we believe. */
+		taken = false;
+		if (rds_cpath_state(cp) == RDS_PATH_UP)
+			path_probe_alive(cp);
+		else
+			rds_cpath_want(cp);
+	} else if (rds_cpath_state(cp) == RDS_PATH_UP) {
+		path_park(cp, conn);
+	} else {
+		/* Our own attempt was only to make the peer do what it just did. */
+		rds_path_event(cp, RDS_EV_LOST, RDS_DROP_PEER_REPLACED);
+		if (rds_cpath_state(cp) == RDS_PATH_CLOSING)
+			path_teardown(cp, true);
+		path_attach(cp, conn);
+	}
+	mutex_unlock(&cp->ctl);
+	return taken;
+}
+
+void rds_cpath_kill(struct rds_cpath *cp)
+{
+	mutex_lock(&cp->ctl);
+	rds_path_event(cp, RDS_EV_LOST, RDS_DROP_LOCAL_EXIT);
+	if (rds_cpath_state(cp) == RDS_PATH_CLOSING)
+		path_teardown(cp, false);
+	path_drop_parked(cp);
+	rds_path_event(cp, RDS_EV_KILL, 0);
+	mutex_unlock(&cp->ctl);
+	rds_txq_abandon(&cp->txq, true);
+	if (cancel_delayed_work_sync(&cp->ctl_work))
+		rds_conn_put(cp->conn);
+	if (cancel_work_sync(&cp->tx_work))
+		rds_conn_put(cp->conn);
+}
+
+static const struct rds_rxq_ops path_rxq_ops = {
+	.ping		= rds_conn_ping,
+	.handshake	= rds_conn_handshake,
+};
+
+struct kmem_cache *rds_cpath_cache_create(const struct rds_transport *trans)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "rds_path_%s", trans->name);
+	return kmem_cache_create(name, sizeof(struct rds_cpath) + trans->path_priv_size,
+				 ARCH_KMALLOC_MINALIGN, 0, NULL);
+}
+
+/* Only the smaller address dials, where the transport has that rule (wire 3.1). */
+static bool path_dials(const struct rds_conn *conn)
+{
+	return !(conn->trans->caps & RDS_CAP_SMALLER_DIALS) ||
+	       memcmp(&conn->addr.laddr, &conn->addr.faddr, sizeof(conn->addr.laddr)) < 0;
+}
+
+struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
+{
+	struct kmem_cache *cache = rds_transport_path_cache(conn->trans);
+	bool maps = !(conn->trans->caps & RDS_CAP_LOCAL_ONLY);
+	struct rds_cpath *cp = kmem_cache_zalloc(cache, GFP_KERNEL);
+
+	if (!cp)
+		return ERR_PTR(-ENOMEM);
+	cp->pub.trans = conn->trans;
+	cp->pub.net = conn->rn->net;
+	cp->pub.addr = &conn->addr;
+	cp->pub.index = index;
+	cp->pub.dials = path_dials(conn);
+	cp->pub.priv = cp + 1;
+	cp->pub.txq = &cp->txq;
+	cp->pub.rxq = &cp->rxq;
+	cp->conn = conn;
+	spin_lock_init(&cp->lock);
+	mutex_init(&cp->ctl);
+	INIT_DELAYED_WORK(&cp->ctl_work, path_control_work);
+	INIT_WORK(&cp->tx_work, path_tx_work);
+	rds_txq_init(&cp->txq, &cp->pub, conn->rn, maps ? rds_conn_make_map : NULL);
+	rds_rxq_init(&cp->rxq, &cp->pub, conn->rn, conn->fmap, &path_rxq_ops);
+	if (!conn->trans->path_init(&cp->pub))
+		return cp;
+	kmem_cache_free(cache, cp);
+	return ERR_PTR(-ENOMEM);
+}
+
+void rds_cpath_destroy(struct rds_cpath *cp)
+{
+	WARN_ON_ONCE(cp->parked);
+	rds_txq_destroy(&cp->txq);
+	cp->pub.trans->path_free(&cp->pub);
+	mutex_destroy(&cp->ctl);
+	kmem_cache_free(rds_transport_path_cache(cp->pub.trans), cp);
+}

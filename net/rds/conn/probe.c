@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Messages of the kernel's own: pongs, handshakes, congestion maps (wire 2.5 to 2.7).
+ */
+#include "conn/conn.h"
+#include "conn/internal.h"
+#include "conn/path.h"
+#include "msg/message.h"
+#include "netns.h"
+#include "proto/exthdr.h"
+
+/* Queue a probe, to go out at once: the worker is only needed because this may be softirq. */
+static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport, bool handshake)
+{
+	struct rds_message *m = rds_message_kernel(0, sport, dport, NULL, GFP_ATOMIC);
+
+	if (!m) {
+		rds_drop(cp->pub.net, RDS_DROP_NO_MEMORY);
+		return false;
+	}
+	if (handshake)
+		rds_handshake_build(m->tx.hdr->exthdr, cp->conn->nr_paths, rds_generation(), false);
+	rds_stats_inc(cp->conn->rn, send_pong);
+	if (rds_txq_add_probe(&cp->txq, m))
+		rds_cpath_kick(cp);
+	return true;
+}
+
+void rds_conn_greet(struct rds_cpath *cp)
+{
+	struct rds_conn *conn = cp->conn;
+
+	if (!(conn->trans->caps & RDS_CAP_MULTIPATH) || conn->npaths || conn->handshake_sent)
+		return;
+	conn->handshake_sent = conn_send_probe(cp, RDS_PROBE_PORT, RDS_PING_PORT, true);
+}
+
+void rds_conn_ping(struct rds_path *path, u16 sport)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	if (!rds_cong_test(cp->conn->fmap, sport))
+		conn_send_probe(cp, RDS_PING_PORT, sport, false);
+}
+
+/* Is the peer another incarnation than the one we talked to?  Then numbers start anew. */
+static void conn_check_generation(struct rds_conn *conn, const struct rds_handshake *hs)
+{
+	unsigned int i;
+
+	if (!hs->has_gen || !hs->gen || hs->gen == conn->peer_gen)
+		return;
+	if (conn->peer_gen) {
+		rds_drop(conn->rn->net, RDS_DROP_PEER_REBOOTED);
+		for (i = 0; i < conn->nr_paths; i++) {
+			rds_txq_peer_rebooted(&conn->paths[i]->txq);
+			conn->paths[i]->rxq.expected = 0;
+		}
+	}
+	conn->peer_gen = hs->gen;
+}
+
+void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs, bool answer)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+	struct rds_conn *conn = cp->conn;
+
+	/* the answer still belongs to the old numbering */
+	if (answer)
+		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT, true);
+	conn_check_generation(conn, hs);
+	if (hs->has_npaths)
+		conn->npaths = clamp_t(unsigned int, hs->npaths, 1, conn->nr_paths);
+	else if (!conn->npaths)
+		conn->npaths = 1;
+	conn->handshake_sent = false;
+}
+
+struct rds_message *rds_conn_make_map(struct rds_path *path)
+{
+	struct rds_conn *conn = rds_to_cpath(path)->conn;
+	struct rds_message *m;
+	void *bits;
+
+	m = rds_message_kernel(RDS_CONG_MAP_BYTES, 0, 0, &bits, GFP_KERNEL);
+	if (!m)
+		return NULL;
+	m->tx.hdr->flags = RDS_WIRE_F_CONG;
+	rds_cong_snapshot(conn->lmap, bits);
+	return m;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Memory of received messages. */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+
+#include "msg/incoming.h"
+
+/* Which bytes of a socket buffer belong to a message; kept in the clone's cb. */
+struct inc_range {
+	unsigned int	off;
+	unsigned int	len;
+};
+
+#define INC_RANGE(skb)	((struct inc_range *)(skb)->cb)
+
+static struct kmem_cache *incoming_cache;
+
+/* See include/net/rds/rx.h; rds_rx_alloc() counts what this cannot have. */
+struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp)
+{
+	struct rds_incoming *inc = kmem_cache_alloc(incoming_cache, gfp | __GFP_NOWARN);
+
+	if (!inc)
+		return NULL;
+	refcount_set(&inc->refs, 1);
+	inc->len = len;
+	inc->nr = 0;
+	inc->max = 0;
+	inc->filled = 0;
+	inc->cookie = 0;
+	inc->tstamp = 0;
+	inc->form = RDS_INC_BUFFER;
+	inc->buf = inc->inl;
+	if (len <= RDS_INC_INLINE)
+		return inc;
+	if (len > RDS_RX_COPY_MAX && !linear) {
+		inc->form = RDS_INC_SKBS;
+		inc->skbs = NULL;
+		inc->last = NULL;
+		return inc;
+	}
+	inc->buf = kmalloc(len, gfp | __GFP_NOWARN);
+	if (inc->buf)
+		return inc;
+	kmem_cache_free(incoming_cache, inc);
+	return NULL;
+}
+
+static void inc_free_skbs(struct sk_buff *skb)
+{
+	struct sk_buff *next;
+
+	for (; skb; skb = next) {
+		next = skb->next;
+		skb->next = NULL;
+		consume_skb(skb);
+	}
+}
+
+void rds_rx_free(struct rds_incoming *inc)
+{
+	unsigned int i;
+
+	if (!inc)
+		return;
+	switch ((enum rds_inc_form)inc->form) {
+	case RDS_INC_BUFFER:
+		if (inc->buf != inc->inl)
+			kfree(inc->buf);
+		break;
+	case RDS_INC_SKBS:
+		inc_free_skbs(inc->skbs);
+		break;
+	case RDS_INC_PAGES:
+		for (i = 0; i < inc->nr; i++)
+			put_page(inc->bv[i].bv_page);
+		kfree(inc->bv);
+		break;
+	}
+	kmem_cache_free(incoming_cache, inc);
+}
+EXPORT_SYMBOL_NS_GPL(rds_rx_free, RDS_NS);
+
+void rds_inc_put(struct rds_incoming *inc)
+{
+	if (refcount_dec_and_test(&inc->refs))
+		rds_rx_free(inc);
+}
+
+void *rds_rx_buffer(struct rds_incoming *inc)
+{
+	return inc->form == RDS_INC_BUFFER ? inc->buf : NULL;
+}
+EXPORT_SYMBOL_NS_GPL(rds_rx_buffer, RDS_NS);
+
+bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb, unsigned int off,
+		    unsigned int len, gfp_t gfp)
+{
+	struct sk_buff *clone;
+
+	if (WARN_ON_ONCE(inc->form != RDS_INC_SKBS))
+		return false;
+	clone = skb_clone(skb, gfp | __GFP_NOWARN);
+	if (!clone)
+		return false;
+	INC_RANGE(clone)->off = off;
+	INC_RANGE(clone)->len = len;
+	clone->next = NULL;
+	if (inc->last)
+		inc->last->next = clone;
+	else
+		inc->skbs = clone;
+	inc->last = clone;
+	inc->filled += len;
+	return true;
+}
+EXPORT_SYMBOL_NS_GPL(rds_rx_add_skb, RDS_NS);
+
+/* Room for one more page fragment. */
+static bool inc_grow_pages(struct rds_incoming *inc)
+{
+	unsigned int max = inc->max ? inc->max * 2 : 8;
+	struct bio_vec *bv;
+
+	bv = krealloc(inc->form == RDS_INC_PAGES ? inc->bv : NULL, max * sizeof(*bv),
+		      GFP_ATOMIC | __GFP_NOWARN);
+	if (!bv)
+		return false;
+	inc->form = RDS_INC_PAGES;
+	inc->bv = bv;
+	inc->max = max;
+	return true;
+}
+
+bool rds_rx_add_page(struct rds_incoming *inc, struct page *page, unsigned int off,
+		     unsigned int len)
+{
+	/* Nothing was appended yet: the form is still open */
+	if (WARN_ON_ONCE(inc->form == RDS_INC_BUFFER || (inc->form == RDS_INC_SKBS && inc->skbs)))
+		return false;
+	if (inc->nr == inc->max && !inc_grow_pages(inc))
+		return false;
+	bvec_set_page(&inc->bv[inc->nr++], page, len, off);
+	inc->filled += len;
+	return true;
+}
+EXPORT_SYMBOL_NS_GPL(rds_rx_add_page, RDS_NS);
+
+static bool inc_copy_skbs(struct rds_incoming *inc, struct iov_iter *to, size_t left)
+{
+	struct sk_buff *skb;
+	size_t part;
+
+	for (skb = inc->skbs; skb && left; skb = skb->next, left -= part) {
+		part = min_t(size_t, left, INC_RANGE(skb)->len);
+		if (skb_copy_datagram_iter(skb, INC_RANGE(skb)->off, to, part))
+			return false;
+	}
+	return !left;
+}
+
+static bool inc_copy_pages(struct rds_incoming *inc, struct iov_iter *to, size_t left)
+{
+	unsigned int i;
+	size_t part;
+
+	for (i = 0; i < inc->nr && left; i++, left -= part) {
+		part = min_t(size_t, left, inc->bv[i].bv_len);
+		if (copy_page_to_iter(inc->bv[i].bv_page, inc->bv[i].bv_offset, part, to) != part)
+			return false;
+	}
+	return !left;
+}
+
+ssize_t rds_inc_copy(struct rds_incoming *inc, struct iov_iter *to)
+{
+	size_t len = min_t(size_t, inc->len, iov_iter_count(to));
+	bool ok = false;
+
+	switch ((enum rds_inc_form)inc->form) {
+	case RDS_INC_BUFFER:
+		ok = copy_to_iter(inc->buf, len, to) == len;
+		break;
+	case RDS_INC_SKBS:
+		ok = inc_copy_skbs(inc, to, len);
+		break;
+	case RDS_INC_PAGES:
+		ok = inc_copy_pages(inc, to, len);
+		break;
+	}
+	return ok ? len : -EFAULT;
+}
+
+int __init rds_incoming_init(void)
+{
+	/* inline payload goes to user space straight from the object */
+	incoming_cache = kmem_cache_create_usercopy("rds_incoming", sizeof(struct rds_incoming),
+						    0, SLAB_HWCACHE_ALIGN,
+						    offsetof(struct rds_incoming, inl),
+						    RDS_INC_INLINE, NULL);
+	return incoming_cache ? 0 : -ENOMEM;
+}
+
+void rds_incoming_exit(void)
+{
+	kmem_cache_destroy(incoming_cache);
+}

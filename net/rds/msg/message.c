@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Memory of outgoing messages.
+ *
+ * Header and payload are page fragments, so a stream transport can hand over any number of
+ * messages as one vector without copying.  In a system call they come from the task's own
+ * fragment, without a lock; neighbouring messages are then neighbours in memory and TCP merges
+ * them.
+ */
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <linux/uio.h>
+#include <net/sock.h>
+
+#include "msg/message.h"
+#include "proto/header.h"
+
+#define HDR_SIZE	sizeof(struct rds_wire_header)
+
+static struct kmem_cache *message_cache;
+
+static struct rds_message *message_alloc(u32 len, unsigned int max_bv, gfp_t gfp)
+{
+	struct rds_message *m = kmem_cache_alloc(message_cache, gfp);
+
+	if (!m)
+		return NULL;
+	m->tx.nr_bv = 0;
+	m->tx.bytes = HDR_SIZE + len;
+	m->tx.lent = false;
+	m->tx.end = 0;
+	m->tx.bv = m->inline_bv;
+	m->owner = NULL;
+	m->len = len;
+	m->flags = 0;
+	m->seq = 0;
+	m->zcopy = NULL;
+	m->memop = NULL;
+	if (max_bv <= ARRAY_SIZE(m->inline_bv))
+		return m;
+	m->tx.bv = kmalloc_array(max_bv, sizeof(*m->tx.bv), gfp);
+	if (m->tx.bv)
+		return m;
+	kmem_cache_free(message_cache, m);
+	return NULL;
+}
+
+/*
+ * Append the next at most @want bytes of the task's fragment to the message.  At least one page
+ * of them, or all of @want, comes in one piece.
+ */
+static void *message_add_frag(struct rds_message *m, size_t want, size_t *got, gfp_t gfp)
+{
+	struct page_frag *frag = &current->task_frag;
+	void *p;
+
+	if (!skb_page_frag_refill(min_t(size_t, want, PAGE_SIZE), frag, gfp))
+		return NULL;
+	*got = min_t(size_t, want, frag->size - frag->offset);
+	p = page_address(frag->page) + frag->offset;
+	get_page(frag->page);
+	bvec_set_page(&m->tx.bv[m->tx.nr_bv++], frag->page, *got, frag->offset);
+	/* The next header starts aligned */
+	frag->offset += ALIGN(*got, 8);
+	if (frag->offset > frag->size)
+		frag->offset = frag->size;
+	return p;
+}
+
+struct rds_message *rds_message_copy(struct iov_iter *from, u16 sport, u16 dport, gfp_t gfp)
+{
+	size_t len = iov_iter_count(from);
+	size_t left = HDR_SIZE + len, skip = HDR_SIZE, got;
+	struct rds_message *m;
+	void *p;
+
+	/* each entry but the last holds at least a page */
+	m = message_alloc(len, left / PAGE_SIZE + 1, gfp);
+	if (!m)
+		return ERR_PTR(-ENOMEM);
+	for (; left; left -= got) {
+		p = message_add_frag(m, left, &got, gfp);
+		if (!p)
+			goto nomem;
+		if (skip) {
+			m->tx.hdr = p;
+			rds_header_init(p, 0, len, sport, dport, 0);
+		}
+		if (!copy_from_iter_full(p + skip, got - skip, from))
+			goto fault;
+		skip = 0;
+	}
+	return m;
+
+nomem:
+	rds_message_free(m);
+	return ERR_PTR(-ENOMEM);
+fault:
+	rds_message_free(m);
+	return ERR_PTR(-EFAULT);
+}
+
+/* Pin the next pages of the sender's memory and append them. */
+static int message_add_user(struct rds_message *m, struct iov_iter *from, unsigned int max_bv)
+{
+	struct page *pages[16], **pp = pages;
+	unsigned int want, n;
+	size_t off, part;
+	ssize_t got;
+
+	want = min_t(unsigned int, ARRAY_SIZE(pages), max_bv - m->tx.nr_bv);
+	got = iov_iter_extract_pages(from, &pp, iov_iter_count(from), want, 0, &off);
+	if (got <= 0)
+		return got < 0 ? got : -EFAULT;
+	for (n = 0; got > 0; n++, got -= part, off = 0) {
+		part = min_t(size_t, got, PAGE_SIZE - off);
+		bvec_set_page(&m->tx.bv[m->tx.nr_bv++], pages[n], part, off);
+	}
+	return 0;
+}
+
+struct rds_message *rds_message_zcopy(struct iov_iter *from, u16 sport, u16 dport, u32 cookie)
+{
+	size_t len = iov_iter_count(from), got;
+	unsigned int max_bv;
+	struct rds_message *m;
+	int ret = -ENOMEM;
+	void *p;
+
+	if (!iov_iter_extract_will_pin(from))
+		return ERR_PTR(-EFAULT);
+	max_bv = iov_iter_npages(from, INT_MAX - 1) + 1;
+	m = message_alloc(len, max_bv, GFP_KERNEL);
+	if (!m)
+		return ERR_PTR(-ENOMEM);
+	p = message_add_frag(m, HDR_SIZE, &got, GFP_KERNEL);
+	if (!p)
+		goto fail;
+	m->tx.hdr = p;
+	rds_header_init(p, 0, len, sport, dport, 0);
+	m->zcopy = kzalloc(sizeof(*m->zcopy), GFP_KERNEL);
+	if (!m->zcopy)
+		goto fail;
+	m->zcopy->cookie = cookie;
+	m->tx.lent = true;
+	if (mm_account_pinned_pages(&m->zcopy->mmp, len))
+		goto fail;
+	while (iov_iter_count(from)) {
+		ret = m->tx.nr_bv < max_bv ? message_add_user(m, from, max_bv) : -EFAULT;
+		if (ret)
+			goto fail;
+	}
+	return m;
+
+fail:
+	rds_message_free(m);
+	return ERR_PTR(ret);
+}
+
+struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport, void **payload, gfp_t gfp)
+{
+	struct rds_message *m = message_alloc(len, 2, gfp);
+	struct page *page;
+	void *p;
+
+	if (!m)
+		return NULL;
+	p = netdev_alloc_frag(HDR_SIZE);
+	if (!p)
+		goto fail;
+	page = virt_to_head_page(p);
+	bvec_set_page(&m->tx.bv[m->tx.nr_bv++], page, HDR_SIZE, p - page_address(page));
+	m->tx.hdr = p;
+	rds_header_init(p, 0, len, sport, dport, 0);
+	if (!len)
+		return m;
+	page = alloc_pages(gfp | __GFP_COMP | __GFP_ZERO, get_order(len));
+	if (!page)
+		goto fail;
+	bvec_set_page(&m->tx.bv[m->tx.nr_bv++], page, len, 0);
+	if (payload)
+		*payload = page_address(page);
+	return m;
+
+fail:
+	rds_message_free(m);
+	return NULL;
+}
+
+void rds_message_free(struct rds_message *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->tx.nr_bv; i++) {
+		if (i && m->zcopy)
+			unpin_user_page(m->tx.bv[i].bv_page);
+		else
+			put_page(m->tx.bv[i].bv_page);
+	}
+	if (m->zcopy) {
+		mm_unaccount_pinned_pages(&m->zcopy->mmp);
+		kfree(m->zcopy);
+	}
+	if (m->tx.bv != m->inline_bv)
+		kfree(m->tx.bv);
+	kmem_cache_free(message_cache, m);
+}
+
+int __init rds_message_init(void)
+{
+	message_cache = KMEM_CACHE(rds_message, SLAB_ACCOUNT | SLAB_HWCACHE_ALIGN);
+	return message_cache ? 0 : -ENOMEM;
+}
+
+void rds_message_exit(void)
+{
+	kmem_cache_destroy(message_cache);
+}

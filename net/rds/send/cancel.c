@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* RDS_CANCEL_SENT_TO, and the end of a socket that has messages on their way. */
+#include "endpoint/endpoint.h"
+#include "send/internal.h"
+
+/* May the message be taken off its list, or is it in use by transmitter or transport? */
+static bool cancel_can_unlink(const struct rds_txq *txq, const struct rds_message *m, bool sending)
+{
+	if (sending && (txq->busy || rds_txq_is_partial(txq, m)))
+		return false;
+	/* TCP may read lent pages until they are acknowledged, the lender must not know before */
+	return !(m->zcopy && m->flags & RDS_MSG_STARTED);
+}
+
+/*
+ * Leave a message that cannot be taken off, so that it is neither repeated nor charged.  If it
+ * has lent pages and its sender is there to be told about them, it stays his until they are
+ * free.
+ */
+static void cancel_mark(struct rds_message *m, bool closing)
+{
+	struct rds_sock *rs = m->owner;
+
+	m->flags |= RDS_MSG_CANCELLED;
+	if (m->zcopy && !closing)
+		return;
+	m->owner = NULL;
+	rds_sock_sent(rs, m->len, 1);
+}
+
+static void cancel_list(struct rds_txq *txq, struct list_head *list, struct rds_sock *rs,
+			int dport, struct list_head *done)
+{
+	struct rds_message *m, *next;
+
+	list_for_each_entry_safe(m, next, list, tx.list) {
+		if (m->owner != rs || (dport >= 0 && rds_message_dport(m) != dport))
+			continue;
+		if (!cancel_can_unlink(txq, m, list == &txq->sending)) {
+			cancel_mark(m, dport < 0);
+			continue;
+		}
+		if (txq->batch.cur == &m->tx)
+			txq->batch.cur = list_is_last(&m->tx.list, list) ? NULL : &next->tx;
+		rds_txq_unlink(txq, m, done);
+	}
+}
+
+void rds_txq_cancel(struct rds_txq *txq, struct rds_sock *rs, int dport)
+{
+	LIST_HEAD(done);
+
+	rcu_read_lock();
+	spin_lock_bh(&txq->lock);
+	cancel_list(txq, &txq->inflight, rs, dport, &done);
+	cancel_list(txq, &txq->sending, rs, dport, &done);
+	cancel_list(txq, &txq->queue, rs, dport, &done);
+	spin_unlock_bh(&txq->lock);
+	rds_txq_release(&done);
+	rcu_read_unlock();
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Life of a transmit queue; send/txq.h has the rules. */
+#include <linux/sched.h>
+
+#include "endpoint/endpoint.h"
+#include "netns.h"
+#include "send/internal.h"
+
+void rds_txq_init(struct rds_txq *txq, struct rds_path *path, struct rds_net *rn,
+		  struct rds_message *(*map_fn)(struct rds_path *path))
+{
+	static struct lock_class_key __maybe_unused xmit_key;
+
+	spin_lock_init(&txq->lock);
+	txq->path = path;
+	txq->rn = rn;
+	INIT_LIST_HEAD(&txq->queue);
+	INIT_LIST_HEAD(&txq->sending);
+	INIT_LIST_HEAD(&txq->inflight);
+	txq->batch.head = &txq->sending;
+	txq->batch.cur = NULL;
+	txq->next_seq = 1;
+	txq->map_fn = map_fn;
+	init_waitqueue_head(&txq->idle);
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	lockdep_init_map(&txq->xmit_map, "rds_txq_xmit", &xmit_key, 0);
+#endif
+}
+
+/* Tell the owner of several messages of his at once. */
+static void txq_account(struct rds_sock *owner, unsigned int bytes, unsigned int msgs)
+{
+	if (owner)
+		rds_sock_sent(owner, bytes, msgs);
+}
+
+/* The owner hears of his pages after they are his again. */
+static void txq_free(struct rds_message *m)
+{
+	struct rds_sock *owner = m->zcopy ? m->owner : NULL;
+	u32 cookie = m->zcopy ? m->zcopy->cookie : 0;
+
+	rds_message_free(m);
+	if (owner)
+		rds_sock_zcopy_done(owner, cookie);
+}
+
+void rds_txq_release(struct list_head *done)
+{
+	unsigned int bytes = 0, msgs = 0;
+	struct rds_message *m, *next;
+	struct rds_sock *owner = NULL;
+
+	list_for_each_entry_safe(m, next, done, tx.list) {
+		if (m->owner != owner) {
+			txq_account(owner, bytes, msgs);
+			owner = m->owner;
+			bytes = 0;
+			msgs = 0;
+		}
+		bytes += m->len;
+		msgs++;
+		txq_free(m);
+	}
+	txq_account(owner, bytes, msgs);
+	INIT_LIST_HEAD(done);
+}
+
+void rds_txq_retire(struct rds_txq *txq, struct list_head *done)
+{
+	struct rds_message *m, *next;
+
+	lockdep_assert_held(&txq->lock);
+	list_for_each_entry_safe(m, next, &txq->inflight, tx.list) {
+		if (m->tx.end > txq->una)
+			break;
+		rds_txq_unlink(txq, m, done);
+	}
+}
+
+void rds_txq_acked(struct rds_txq *txq, u64 pos)
+{
+	LIST_HEAD(done);
+
+	rcu_read_lock();
+	spin_lock_bh(&txq->lock);
+	if (pos > txq->una) {
+		txq->una = pos;
+		rds_txq_retire(txq, &done);
+	}
+	spin_unlock_bh(&txq->lock);
+	rds_txq_release(&done);
+	rcu_read_unlock();
+}
+
+void rds_txq_open(struct rds_txq *txq)
+{
+	spin_lock_bh(&txq->lock);
+	txq->batch.cur = NULL;
+	txq->batch.off = 0;
+	txq->batch.pos = 0;
+	txq->una = 0;
+	txq->blocked = false;
+	txq->map_due = txq->map_fn;
+	txq->open = true;
+	spin_unlock_bh(&txq->lock);
+}
+
+void rds_txq_shut(struct rds_txq *txq)
+{
+	spin_lock_bh(&txq->lock);
+	txq->open = false;
+	spin_unlock_bh(&txq->lock);
+}
+
+void rds_txq_close(struct rds_txq *txq)
+{
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	/* we wait for the transmitter as for the holder of a lock */
+	lock_map_acquire(&txq->xmit_map);
+	lock_map_release(&txq->xmit_map);
+#endif
+	rds_txq_shut(txq);
+	wait_event(txq->idle, !READ_ONCE(txq->busy));
+}
+
+/* What was begun goes out again flagged, what was not goes out as it is. */
+void rds_txq_rewind(struct rds_txq *txq)
+{
+	struct rds_message *m, *next;
+	LIST_HEAD(again);
+	LIST_HEAD(done);
+
+	rcu_read_lock();
+	spin_lock_bh(&txq->lock);
+	WARN_ON_ONCE(txq->open || txq->busy);
+	if (txq->batch.off)
+		rds_tx_to_message(txq->batch.cur)->flags |= RDS_MSG_STARTED;
+	list_splice_tail_init(&txq->inflight, &again);
+	list_splice_tail_init(&txq->sending, &again);
+	list_for_each_entry_safe(m, next, &again, tx.list) {
+		if (m->flags & (RDS_MSG_CANCELLED | RDS_MSG_FLUSH | RDS_MSG_MAP)) {
+			rds_txq_unlink(txq, m, &done);
+			continue;
+		}
+		m->tx.end = 0;
+		if (m->flags & RDS_MSG_STARTED)
+			m->tx.hdr->flags |= RDS_WIRE_F_RETRANSMITTED;
+	}
+	list_splice(&again, &txq->queue);
+	txq->batch.cur = NULL;
+	txq->batch.off = 0;
+	spin_unlock_bh(&txq->lock);
+	rds_txq_release(&done);
+	rcu_read_unlock();
+}
+
+/*
+ * Wire 2.7.  The pong that answers the handshake keeps the number it has, whatever is not begun
+ * yet is numbered anew, and what the old incarnation may have had is not repeated.
+ */
+void rds_txq_peer_rebooted(struct rds_txq *txq)
+{
+	struct rds_message *m;
+
+	spin_lock_bh(&txq->lock);
+	list_for_each_entry(m, &txq->inflight, tx.list)
+		m->flags |= RDS_MSG_FLUSH;
+	txq->next_seq = 1;
+	list_for_each_entry(m, &txq->queue, tx.list) {
+		if (m->flags & RDS_MSG_PROBE)
+			continue;
+		m->seq = txq->next_seq++;
+		m->tx.hdr->seq = cpu_to_be64(m->seq);
+	}
+	spin_unlock_bh(&txq->lock);
+}
+
+static bool txq_is_empty(const struct rds_txq *txq)
+{
+	return list_empty(&txq->queue) && list_empty(&txq->sending) && list_empty(&txq->inflight);
+}
+
+bool rds_txq_empty(struct rds_txq *txq)
+{
+	bool empty;
+
+	spin_lock_bh(&txq->lock);
+	empty = txq_is_empty(txq);
+	spin_unlock_bh(&txq->lock);
+	return empty;
+}
+
+bool rds_txq_abandon(struct rds_txq *txq, bool force)
+{
+	bool gone;
+
+	spin_lock_bh(&txq->lock);
+	gone = force || txq_is_empty(txq);
+	txq->gone |= gone;
+	spin_unlock_bh(&txq->lock);
+	return gone;
+}
+
+u64 rds_txq_next_seq(struct rds_txq *txq)
+{
+	u64 seq;
+
+	spin_lock_bh(&txq->lock);
+	seq = txq->next_seq;
+	spin_unlock_bh(&txq->lock);
+	return seq;
+}
+
+static void txq_visit_list(struct rds_txq *txq, struct list_head *list, bool started,
+			   void (*fn)(const struct rds_message *m, void *arg), void *arg)
+{
+	struct rds_message *m;
+
+	list_for_each_entry(m, list, tx.list) {
+		bool begun = m->flags & RDS_MSG_STARTED || rds_txq_is_partial(txq, m);
+
+		if (!(m->flags & RDS_MSG_MAP) && begun == started)
+			fn(m, arg);
+	}
+}
+
+void rds_txq_visit(struct rds_txq *txq, bool started,
+		   void (*fn)(const struct rds_message *m, void *arg), void *arg)
+{
+	spin_lock_bh(&txq->lock);
+	txq_visit_list(txq, &txq->inflight, started, fn, arg);
+	txq_visit_list(txq, &txq->sending, started, fn, arg);
+	txq_visit_list(txq, &txq->queue, started, fn, arg);
+	spin_unlock_bh(&txq->lock);
+}
+
+void rds_txq_destroy(struct rds_txq *txq)
+{
+	LIST_HEAD(done);
+
+	rcu_read_lock();
+	spin_lock_bh(&txq->lock);
+	WARN_ON_ONCE(txq->open || txq->busy);
+	list_splice_init(&txq->inflight, &done);
+	list_splice_tail_init(&txq->sending, &done);
+	list_splice_tail_init(&txq->queue, &done);
+	txq->batch.cur = NULL;
+	txq->nr_probes = 0;
+	spin_unlock_bh(&txq->lock);
+	rds_txq_release(&done);
+	rcu_read_unlock();
+}

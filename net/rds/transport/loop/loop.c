@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Loopback: messages between sockets of one host, handed over in memory.
+ *
+ * Written to the public transport interface and nothing else, so it is also the smallest
+ * complete example of one.  A path is up as soon as it is asked for and is never lost by
+ * itself.  A message is delivered, and so acknowledged, in the context that transmits it; its
+ * pages are shared with the receiver.
+ */
+#include <linux/bvec.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+
+#include "transport/loop/loop.h"
+#include <net/rds/transport.h>
+
+/* Internal number, after those of the user ABI */
+#define LOOP_TYPE	3
+
+/* Only addresses that loop is asked for reach it; see rds_transport_for_addr(). */
+static bool loop_addr_local(struct net *net, const struct in6_addr *addr, u32 scope)
+{
+	return false;
+}
+
+static int loop_path_init(struct rds_path *path)
+{
+	return 0;
+}
+
+static void loop_path_free(struct rds_path *path)
+{
+}
+
+static int loop_path_connect(struct rds_path *path)
+{
+	rds_path_up(path);
+	return 0;
+}
+
+/* Nobody opens connections to this transport. */
+static void loop_path_attach(struct rds_path *path, void *conn)
+{
+	rds_path_lost(path, RDS_DROP_SELF_CONNECT);
+}
+
+static void loop_path_close(struct rds_path *path, bool graceful)
+{
+}
+
+static void loop_conn_drop(struct net *net, void *conn)
+{
+}
+
+/* Copy the payload to the receiver's buffer. */
+static void loop_copy(const struct rds_tx_msg *m, u8 *to)
+{
+	unsigned int skip = sizeof(*m->hdr), i;
+
+	for (i = 0; i < m->nr_bv; i++, skip = 0) {
+		const struct bio_vec *bv = &m->bv[i];
+
+		memcpy(to, page_address(bv->bv_page) + bv->bv_offset + skip, bv->bv_len - skip);
+		to += bv->bv_len - skip;
+	}
+}
+
+/* A page for the receiver: the message's own, or a copy where that is only lent. */
+static struct page *loop_page(const struct rds_tx_msg *m, const struct bio_vec *bv)
+{
+	struct page *page = bv->bv_page;
+
+	if (!m->lent) {
+		get_page(page);
+		return page;
+	}
+	page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+	if (page)
+		memcpy_page(page, bv->bv_offset, bv->bv_page, bv->bv_offset, bv->bv_len);
+	return page;
+}
+
+/* Let the receiver refer to the payload. */
+static bool loop_share(const struct rds_tx_msg *m, struct rds_incoming *inc)
+{
+	unsigned int skip = sizeof(*m->hdr), i;
+
+	for (i = 0; i < m->nr_bv; i++, skip = 0) {
+		const struct bio_vec *bv = &m->bv[i];
+		struct page *page;
+
+		if (bv->bv_len == skip)
+			continue;
+		page = loop_page(m, bv);
+		if (!page)
+			return false;
+		if (!rds_rx_add_page(inc, page, bv->bv_offset + skip, bv->bv_len - skip)) {
+			put_page(page);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool loop_deliver(struct rds_rx_batch *rx, const struct rds_tx_msg *m)
+{
+	u32 len = m->bytes - sizeof(*m->hdr);
+	struct rds_incoming *inc;
+	u8 *buf;
+
+	inc = rds_rx_alloc(rx->path, len, false, GFP_ATOMIC);
+	if (!inc)
+		return false;
+	buf = rds_rx_buffer(inc);
+	if (buf) {
+		loop_copy(m, buf);
+	} else if (!loop_share(m, inc)) {
+		rds_rx_free(inc);
+		return false;
+	}
+	rds_rx_deliver(rx, inc, m->hdr);
+	return true;
+}
+
+static enum rds_tx_result loop_xmit(struct rds_path *path, struct rds_tx_batch *batch)
+{
+	enum rds_tx_result res = RDS_TX_DONE;
+	struct rds_rx_batch rx;
+
+	local_bh_disable();
+	rds_rx_begin(&rx, path);
+	while (batch->cur) {
+		if (!loop_deliver(&rx, batch->cur)) {
+			/* a lost path is set up anew after a wait, and sends again */
+			rds_path_lost(path, RDS_DROP_NO_MEMORY);
+			res = RDS_TX_FAILED;
+			break;
+		}
+		rds_tx_advance(batch, batch->cur->bytes);
+	}
+	rds_rx_end(&rx);
+	local_bh_enable();
+	rds_path_acked(path, batch->pos);
+	return res;
+}
+
+static const struct rds_transport loop_transport = {
+	.owner		= THIS_MODULE,
+	.name		= "loopback",
+	.type		= LOOP_TYPE,
+	.caps		= RDS_CAP_NETNS | RDS_CAP_LOCAL_ONLY,
+	.addr_local	= loop_addr_local,
+	.path_init	= loop_path_init,
+	.path_free	= loop_path_free,
+	.path_connect	= loop_path_connect,
+	.path_attach	= loop_path_attach,
+	.path_close	= loop_path_close,
+	.conn_drop	= loop_conn_drop,
+	.xmit		= loop_xmit,
+};
+
+int __init rds_loop_init(void)
+{
+	return rds_transport_register(&loop_transport);
+}
+
+void rds_loop_exit(void)
+{
+	rds_transport_unregister(&loop_transport);
+}
