@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * RDS_INFO_TCP_SOCKETS and RDS6_INFO_TCP_SOCKETS.  The figures are read without the socket's
+ * lock: each is right, together they need not be of one moment.
+ */
+#include <linux/rds.h>
+#include <linux/tcp.h>
+#include <net/inet_sock.h>
+#include <net/ipv6.h>
+#include <net/sock.h>
+
+#include "tcp.h"
+
+static void info_fill(const struct rds_tcp_conn *conn, struct rds6_info_tcp_socket *info)
+{
+	const struct inet_sock *inet = inet_sk(conn->sock->sk);
+
+	memset(info, 0, sizeof(*info));
+	info->local_addr = conn->path->addr->laddr;
+	info->local_port = inet->inet_sport;
+	info->peer_addr = conn->path->addr->faddr;
+	info->peer_port = inet->inet_dport;
+	info->hdr_rem = rds_stream_hdr_rem(&conn->stream);
+	info->data_rem = READ_ONCE(conn->stream.body_left);
+	info->last_sent_nxt = READ_ONCE(conn->last_start);
+	info->last_expected_una = READ_ONCE(conn->last_end);
+	info->last_seen_una = READ_ONCE(conn->una);
+}
+
+static void info_put_v4(struct rds_info_sink *sink, const struct rds_tcp_conn *conn,
+			const struct rds6_info_tcp_socket *info6)
+{
+	struct rds_info_tcp_socket info = {
+		.local_addr = info6->local_addr.s6_addr32[3],
+		.local_port = info6->local_port,
+		.peer_addr = info6->peer_addr.s6_addr32[3],
+		.peer_port = info6->peer_port,
+		.hdr_rem = info6->hdr_rem,
+		.data_rem = info6->data_rem,
+		.last_sent_nxt = info6->last_sent_nxt,
+		.last_expected_una = info6->last_expected_una,
+		.last_seen_una = info6->last_seen_una,
+		.tos = conn->path->addr->tos,
+	};
+
+	rds_info_put(sink, &info);
+}
+
+static void info_visit(struct net *net, struct rds_info_sink *sink, bool v4)
+{
+	struct rds_tcp_net *tn = rds_tcp_net(net);
+	struct rds6_info_tcp_socket info;
+	struct rds_tcp_conn *conn;
+
+	spin_lock_bh(&tn->lock);
+	list_for_each_entry(conn, &tn->conns, node) {
+		info_fill(conn, &info);
+		if (!v4)
+			rds_info_put(sink, &info);
+		else if (ipv6_addr_v4mapped(&info.local_addr))
+			info_put_v4(sink, conn, &info);
+	}
+	spin_unlock_bh(&tn->lock);
+}
+
+static void info_v4(struct net *net, struct rds_info_sink *sink)
+{
+	info_visit(net, sink, true);
+}
+
+static void info_v6(struct net *net, struct rds_info_sink *sink)
+{
+	info_visit(net, sink, false);
+}
+
+void rds_tcp_info_init(void)
+{
+	rds_info_register(RDS_INFO_TCP_SOCKETS, sizeof(struct rds_info_tcp_socket), info_v4);
+	rds_info_register(RDS6_INFO_TCP_SOCKETS, sizeof(struct rds6_info_tcp_socket), info_v6);
+}
+
+void rds_tcp_info_exit(void)
+{
+	rds_info_unregister(RDS6_INFO_TCP_SOCKETS);
+	rds_info_unregister(RDS_INFO_TCP_SOCKETS);
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The listeners of a namespace, and connections that peers open.
+ *
+ * One dual-stack listener is what there normally is.  If the port is taken for one family (or
+ * IPv6 does not exist) the other gets one alone; what is missing is tried again every second.
+ */
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <net/inet_sock.h>
+#include <net/ipv6.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "tcp.h"
+
+#define RDS_TCP_BACKLOG		64
+
+/* The namespace of a listener; NULL for one let go, and for children not accepted yet */
+static struct rds_tcp_net *listener_net(struct sock *sk)
+{
+	return (void *)((uintptr_t)sk->sk_user_data & SK_USER_DATA_PTRMASK);
+}
+
+/* Under the lock of the new connection, not of the listener */
+static void listen_data_ready(struct sock *sk)
+{
+	struct rds_tcp_net *tn;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	tn = listener_net(sk);
+	if (tn)
+		queue_work(rds_tcp_wq, &tn->accept_work);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* Somebody aborted the listener (sock_diag can): open another one. */
+static void listen_state_change(struct sock *sk)
+{
+	struct rds_tcp_net *tn;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	tn = listener_net(sk);
+	if (tn && sk->sk_state == TCP_CLOSE)
+		mod_delayed_work(rds_tcp_wq, &tn->listen_work, 0);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void listener_attach(struct rds_tcp_net *tn, struct sock *sk)
+{
+	write_lock_bh(&sk->sk_callback_lock);
+	tn->def_data_ready = sk->sk_data_ready;
+	tn->def_state_change = sk->sk_state_change;
+	__rcu_assign_sk_user_data_with_flags(sk, tn, SK_USER_DATA_NOCOPY);
+	sk->sk_data_ready = listen_data_ready;
+	sk->sk_state_change = listen_state_change;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void listener_detach(struct sock *sk)
+{
+	write_lock_bh(&sk->sk_callback_lock);
+	rcu_assign_sk_user_data(sk, NULL);
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static int listener_bind(struct socket *sock, int family)
+{
+	struct in6_addr any = in6addr_any;
+	struct sockaddr_storage ss;
+	int len;
+
+	if (family == AF_INET)
+		ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &any);
+	len = rds_tcp_sockaddr(&ss, &any, htons(RDS_TCP_PORT), 0);
+	return kernel_bind(sock, (struct sockaddr_unsized *)&ss, len);
+}
+
+/* bindv6only must not keep IPv4 out: the option is set either way. */
+static int listener_set_v6only(struct socket *sock, int v6only)
+{
+	return sock->ops->setsockopt(sock, SOL_IPV6, IPV6_V6ONLY, KERNEL_SOCKPTR(&v6only),
+				     sizeof(v6only));
+}
+
+static int listener_open(struct rds_tcp_net *tn, int family, int v6only, struct socket **res)
+{
+	struct socket *sock;
+	int err;
+
+	err = sock_create_kern(tn->net, family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (err)
+		return err;
+	rds_tcp_relabel(sock->sk);
+	sock_set_reuseaddr(sock->sk);
+	tcp_sock_set_nodelay(sock->sk);
+	if (family == AF_INET6)
+		err = listener_set_v6only(sock, v6only);
+	if (!err)
+		err = listener_bind(sock, family);
+	if (!err) {
+		listener_attach(tn, sock->sk);
+		err = kernel_listen(sock, RDS_TCP_BACKLOG);
+	}
+	if (err) {
+		listener_detach(sock->sk);
+		sock_release(sock);
+		return err;
+	}
+	*res = sock;
+	return 0;
+}
+
+static bool listener_serves_v4(const struct rds_tcp_net *tn)
+{
+	const struct socket *v6 = tn->listener[RDS_TCP_LISTEN_V6];
+
+	return tn->listener[RDS_TCP_LISTEN_V4] || (v6 && !v6->sk->sk_ipv6only);
+}
+
+/* Returns 0 when both families are served. */
+static int listen_complete(struct rds_tcp_net *tn)
+{
+	struct socket **v6 = &tn->listener[RDS_TCP_LISTEN_V6];
+	struct socket **v4 = &tn->listener[RDS_TCP_LISTEN_V4];
+	bool has_v6 = IS_ENABLED(CONFIG_IPV6) && ipv6_mod_enabled();
+	int err = 0;
+
+	lockdep_assert_held(&tn->listen_lock);
+	if (has_v6 && !*v6 && !*v4 && !listener_open(tn, AF_INET6, 0, v6))
+		return 0;
+	if (!listener_serves_v4(tn))
+		err = listener_open(tn, AF_INET, 0, v4);
+	if (has_v6 && !*v6) {
+		int err6 = listener_open(tn, AF_INET6, 1, v6);
+
+		err = err ? err : err6;
+	}
+	return err;
+}
+
+static void listener_close(struct socket **sock)
+{
+	if (!*sock)
+		return;
+	listener_detach((*sock)->sk);
+	/* A child that just arrived may be about to call listen_data_ready(). */
+	synchronize_rcu();
+	sock_release(*sock);
+	*sock = NULL;
+}
+
+static void listen_try(struct rds_tcp_net *tn)
+{
+	int i, err;
+
+	mutex_lock(&tn->listen_lock);
+	for (i = 0; i < RDS_TCP_LISTENERS; i++)
+		if (tn->listener[i] && tn->listener[i]->sk->sk_state != TCP_LISTEN)
+			listener_close(&tn->listener[i]);
+	err = READ_ONCE(tn->stopping) ? 0 : listen_complete(tn);
+	if (err) {
+		if (!tn->listen_failed)
+			net_warn_ratelimited("rds_tcp: cannot listen on port %u (%d), trying again\n",
+					     RDS_TCP_PORT, err);
+		queue_delayed_work(rds_tcp_wq, &tn->listen_work, HZ);
+	} else if (tn->listen_failed) {
+		net_info_ratelimited("rds_tcp: listening on port %u\n", RDS_TCP_PORT);
+	}
+	WRITE_ONCE(tn->listen_failed, err);
+	mutex_unlock(&tn->listen_lock);
+	queue_work(rds_tcp_wq, &tn->accept_work);
+}
+
+static void listen_worker(struct work_struct *work)
+{
+	listen_try(container_of(to_delayed_work(work), struct rds_tcp_net, listen_work));
+}
+
+/**
+ * rds_tcp_listen_kick - the namespace is in use: look again for a port that was taken
+ * @tn: namespace
+ */
+void rds_tcp_listen_kick(struct rds_tcp_net *tn)
+{
+	if (unlikely(READ_ONCE(tn->listen_failed)) && !READ_ONCE(tn->stopping))
+		mod_delayed_work(rds_tcp_wq, &tn->listen_work, 0);
+}
+
+/* The addresses of an accepted socket, as the core wants them */
+static void accepted_addr(const struct sock *sk, struct rds_path_addr *addr)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+	memset(addr, 0, sizeof(*addr));
+	if (sk->sk_family == AF_INET) {
+		ipv6_addr_set_v4mapped(inet->inet_rcv_saddr, &addr->laddr);
+		ipv6_addr_set_v4mapped(inet->inet_daddr, &addr->faddr);
+		return;
+	}
+#if IS_ENABLED(CONFIG_IPV6)
+	addr->laddr = sk->sk_v6_rcv_saddr;
+	addr->faddr = sk->sk_v6_daddr;
+	/*
+	 * Only link-local addresses need an interface.  A socket that is bound to one for
+	 * another reason (VRF) must find the connection that was made by dialling.
+	 */
+	if (!((ipv6_addr_type(&addr->laddr) | ipv6_addr_type(&addr->faddr)) & IPV6_ADDR_LINKLOCAL))
+		return;
+	addr->ifindex = READ_ONCE(sk->sk_bound_dev_if);
+	if (!addr->ifindex)
+		addr->ifindex = READ_ONCE(inet6_sk(sk)->mcast_oif);
+#endif
+}
+
+/* Nobody can have sent anything over it that still matters. */
+static bool accepted_stale(const struct sock *sk)
+{
+	return sk->sk_state == TCP_CLOSE && skb_queue_empty_lockless(&sk->sk_receive_queue);
+}
+
+/* The listener's callbacks were copied when the connection was made. */
+static void accepted_reset_callbacks(struct rds_tcp_net *tn, struct sock *sk)
+{
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_data_ready = tn->def_data_ready;
+	sk->sk_state_change = tn->def_state_change;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void accept_one(struct rds_tcp_net *tn, struct socket *sock)
+{
+	struct rds_tcp_conn *conn = NULL;
+	struct rds_path_addr addr;
+
+	accepted_reset_callbacks(tn, sock->sk);
+	accepted_addr(sock->sk, &addr);
+	if (rds_tcp_addr_local(tn->net, &addr.faddr, addr.ifindex)) {
+		rds_drop(tn->net, RDS_DROP_SELF_CONNECT);
+		rds_tcp_release_fin(sock);
+		return;
+	}
+	if (accepted_stale(sock->sk))
+		rds_tcp_stat_inc(tn, tcp_listen_closed_stale);
+	else
+		conn = rds_tcp_conn_new(tn, sock);
+	if (!conn) {
+		rds_tcp_release_rst(sock);
+		return;
+	}
+	rds_tcp_tune(tn, sock);
+	if (rds_path_incoming(&rds_tcp_transport, tn->net, &addr, conn))
+		return;
+	rds_tcp_stat_inc(tn, tcp_connect_raced);
+	rds_tcp_conn_drop(tn->net, conn);
+}
+
+static struct socket *accept_next(struct rds_tcp_net *tn)
+{
+	struct socket *sock = NULL;
+	int i, err;
+
+	mutex_lock(&tn->listen_lock);
+	for (i = 0; i < RDS_TCP_LISTENERS && !sock; i++) {
+		if (!tn->listener[i])
+			continue;
+		do {
+			err = kernel_accept(tn->listener[i], &sock, O_NONBLOCK);
+		} while (err == -ECONNABORTED);
+		if (!err)
+			continue;
+		sock = NULL;
+		/* Short of memory: the rest stays in the backlog. */
+		if (err != -EAGAIN && !tn->stopping)
+			queue_delayed_work(rds_tcp_wq, &tn->listen_work, HZ / 10);
+	}
+	mutex_unlock(&tn->listen_lock);
+	return sock;
+}
+
+static void accept_worker(struct work_struct *work)
+{
+	struct rds_tcp_net *tn = container_of(work, struct rds_tcp_net, accept_work);
+	struct socket *sock;
+
+	while (!READ_ONCE(tn->stopping)) {
+		sock = accept_next(tn);
+		if (!sock)
+			break;
+		accept_one(tn, sock);
+		cond_resched();
+	}
+}
+
+/**
+ * rds_tcp_listen_init - start to listen in a namespace
+ * @tn: namespace; a port that is taken is no reason to fail
+ */
+void rds_tcp_listen_init(struct rds_tcp_net *tn)
+{
+	mutex_init(&tn->listen_lock);
+	INIT_DELAYED_WORK(&tn->listen_work, listen_worker);
+	INIT_WORK(&tn->accept_work, accept_worker);
+	listen_try(tn);
+}
+
+/**
+ * rds_tcp_listen_stop - take no more connections in
+ * @tn: namespace
+ *
+ * An RCU grace period passes before rds_tcp_listen_exit(): listen_data_ready() is not called
+ * under the listener's lock.
+ */
+void rds_tcp_listen_stop(struct rds_tcp_net *tn)
+{
+	int i;
+
+	mutex_lock(&tn->listen_lock);
+	WRITE_ONCE(tn->stopping, true);
+	for (i = 0; i < RDS_TCP_LISTENERS; i++)
+		if (tn->listener[i])
+			listener_detach(tn->listener[i]->sk);
+	mutex_unlock(&tn->listen_lock);
+}
+
+/**
+ * rds_tcp_listen_exit - close the listeners
+ * @tn: namespace, after rds_tcp_listen_stop() and a grace period
+ */
+void rds_tcp_listen_exit(struct rds_tcp_net *tn)
+{
+	int i;
+
+	/* Either can queue the other. */
+	cancel_work_sync(&tn->accept_work);
+	cancel_delayed_work_sync(&tn->listen_work);
+	cancel_work_sync(&tn->accept_work);
+	for (i = 0; i < RDS_TCP_LISTENERS; i++)
+		if (tn->listener[i])
+			sock_release(tn->listener[i]);
+}

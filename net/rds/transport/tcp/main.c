@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The TCP transport of RDS as a module: its description for the core, and its life in every
+ * network namespace.
+ */
+#include <linux/module.h>
+#include <linux/rds.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "tcp.h"
+
+struct workqueue_struct *rds_tcp_wq;
+static unsigned int rds_tcp_net_id;
+
+#define RDS_TCP_STAT_NAME(name)	#name,
+static const char *const rds_tcp_stat_names[] = { RDS_TCP_STATS(RDS_TCP_STAT_NAME) };
+#undef RDS_TCP_STAT_NAME
+
+struct rds_tcp_net *rds_tcp_net(struct net *net)
+{
+	return net_generic(net, rds_tcp_net_id);
+}
+
+/* Implements &rds_transport.path_init: the core zeroes the private part, and that will do. */
+static int rds_tcp_path_init(struct rds_path *path)
+{
+	return 0;
+}
+
+/* Implements &rds_transport.path_free */
+static void rds_tcp_path_free(struct rds_path *path)
+{
+	struct rds_tcp_path *tp = path->priv;
+
+	WARN_ON_ONCE(tp->conn);
+}
+
+/* Implements &rds_transport.stats */
+static void rds_tcp_stats(struct net *net, u64 *val)
+{
+	struct rds_tcp_net *tn = rds_tcp_net(net);
+	const u64 *from;
+	unsigned int i;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		from = (const u64 *)per_cpu_ptr(tn->stats, cpu);
+		for (i = 0; i < RDS_TCP_NR_STATS; i++)
+			val[i] += READ_ONCE(from[i]);
+	}
+}
+
+const struct rds_transport rds_tcp_transport = {
+	.owner		= THIS_MODULE,
+	.name		= "tcp",
+	.type		= RDS_TRANS_TCP,
+	.caps		= RDS_CAP_MULTIPATH | RDS_CAP_ZCOPY_TX | RDS_CAP_NETNS |
+			  RDS_CAP_PREFER_LOOP | RDS_CAP_SMALLER_DIALS,
+	.path_priv_size	= sizeof(struct rds_tcp_path),
+	.nr_stats	= RDS_TCP_NR_STATS,
+	.stat_names	= rds_tcp_stat_names,
+	.addr_local	= rds_tcp_addr_local,
+	.path_init	= rds_tcp_path_init,
+	.path_free	= rds_tcp_path_free,
+	.path_connect	= rds_tcp_path_connect,
+	.path_attach	= rds_tcp_path_attach,
+	.path_close	= rds_tcp_path_close,
+	.conn_drop	= rds_tcp_conn_drop,
+	.xmit		= rds_tcp_xmit,
+	.stats		= rds_tcp_stats,
+};
+
+static int __net_init rds_tcp_net_init(struct net *net)
+{
+	struct rds_tcp_net *tn = rds_tcp_net(net);
+	int err;
+
+	tn->net = net;
+	spin_lock_init(&tn->lock);
+	INIT_LIST_HEAD(&tn->conns);
+	tn->stats = alloc_percpu(struct rds_tcp_stats);
+	if (!tn->stats)
+		return -ENOMEM;
+	rds_transport_net_init(&rds_tcp_transport, net);
+	err = rds_tcp_sysctl_init(tn);
+	if (err) {
+		rds_transport_net_exit(&rds_tcp_transport, net);
+		free_percpu(tn->stats);
+		return err;
+	}
+	rds_tcp_listen_init(tn);
+	return 0;
+}
+
+/* The core of network namespaces lets an RCU grace period pass between this and the exit. */
+static void __net_exit rds_tcp_net_pre_exit(struct net *net)
+{
+	struct rds_tcp_net *tn = rds_tcp_net(net);
+
+	rds_tcp_sysctl_exit(tn);
+	rds_tcp_listen_stop(tn);
+}
+
+static void __net_exit rds_tcp_net_exit(struct net *net)
+{
+	struct rds_tcp_net *tn = rds_tcp_net(net);
+
+	rds_tcp_listen_exit(tn);
+	rds_transport_net_exit(&rds_tcp_transport, net);
+	WARN_ON_ONCE(atomic_read(&tn->nr_conns));
+	free_percpu(tn->stats);
+}
+
+static struct pernet_operations rds_tcp_net_ops = {
+	.init		= rds_tcp_net_init,
+	.pre_exit	= rds_tcp_net_pre_exit,
+	.exit		= rds_tcp_net_exit,
+	.id		= &rds_tcp_net_id,
+	.size		= sizeof(struct rds_tcp_net),
+};
+
+static int __init rds_tcp_init(void)
+{
+	int err = rds_tcp_conn_init();
+
+	if (err)
+		return err;
+	err = -ENOMEM;
+	rds_tcp_wq = alloc_workqueue("rds_tcp", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rds_tcp_wq)
+		goto out_conn;
+	err = rds_transport_register(&rds_tcp_transport);
+	if (err)
+		goto out_wq;
+	/* A device, so that it leaves a namespace while that can still send. */
+	err = register_pernet_device(&rds_tcp_net_ops);
+	if (err)
+		goto out_transport;
+	rds_tcp_info_init();
+	return 0;
+
+out_transport:
+	rds_transport_unregister(&rds_tcp_transport);
+out_wq:
+	destroy_workqueue(rds_tcp_wq);
+out_conn:
+	rds_tcp_conn_exit();
+	return err;
+}
+module_init(rds_tcp_init);
+
+static void __exit rds_tcp_exit(void)
+{
+	rds_tcp_info_exit();
+	unregister_pernet_device(&rds_tcp_net_ops);
+	rds_transport_unregister(&rds_tcp_transport);
+	destroy_workqueue(rds_tcp_wq);
+	rds_tcp_conn_exit();
+}
+module_exit(rds_tcp_exit);
+
+MODULE_DESCRIPTION("Reliable Datagram Sockets over TCP");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_ALIAS("rds-transport-2");
+MODULE_IMPORT_NS(RDS_NS);

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * RDS over TCP.
+ *
+ * Objects.  A struct rds_tcp_net per network namespace; a struct rds_tcp_path per path of the
+ * core (its private part); a struct rds_tcp_conn per TCP socket, whoever opened it.
+ *
+ * Lifetime.  An rds_tcp_conn owns its socket, and has one owner itself:
+ *
+ *   - listen.c, from accept to rds_path_incoming();
+ *   - the core, while it keeps an accepted one for later (no callback of ours is installed);
+ *   - its path, as rds_tcp_path.conn, from path_connect or path_attach to path_close.
+ *
+ * The socket's sk_user_data refers to it while callbacks are installed.  They are installed and
+ * removed under the socket lock, and TCP calls them under the socket lock only, so that none is
+ * running or about to once rds_tcp_conn_detach() has returned.
+ *
+ * Sockets hold no reference to their namespace: they are all gone before it is.  The exception
+ * is one that still has to send when its path is done with it (rds_tcp_release_fin()).
+ *
+ * Locks, outermost first:
+ *
+ *   control mutex of the path (the core's)
+ *     > socket lock (lock_sock, or its spin lock in softirq)
+ *       > sk_callback_lock, read by callbacks
+ *         > what the core's upcalls take
+ *   rds_tcp_net.listen_lock > socket lock of a listener
+ *   rds_tcp_net.lock: the list of connections and rds_tcp_path.conn; innermost
+ *
+ * The socket lock covers the mutable part of an rds_tcp_conn.
+ */
+#ifndef _RDS_TCP_H
+#define _RDS_TCP_H
+
+#include <linux/atomic.h>
+#include <linux/bvec.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/net.h>
+#include <linux/percpu.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include <net/sock.h>
+
+#include <net/rds/stream.h>
+#include <net/rds/transport.h>
+
+struct ctl_table;
+struct ctl_table_header;
+
+/* Entries of the vector given to TCP in one call */
+#define RDS_TCP_BVECS		64
+/* Fragments of at least this size (on average) go to TCP by reference, smaller ones as copies. */
+#define RDS_TCP_SPLICE_MIN	1024
+/* How long a connection may take to end in good order, and one whose peer has ended already */
+#define RDS_TCP_DRAIN_TIME	(2 * HZ)
+#define RDS_TCP_LAST_ACK_TIME	(HZ / 10)
+/* Before receiving or sending is tried again when memory was short */
+#define RDS_TCP_RETRY_TIME	max(1, HZ / 100)
+
+/* Own counters, in the order of the wire document, section 6.8 */
+#define RDS_TCP_STATS(_)		\
+	_(tcp_data_ready_calls)		\
+	_(tcp_write_space_calls)	\
+	_(tcp_sndbuf_full)		\
+	_(tcp_connect_raced)		\
+	_(tcp_listen_closed_stale)
+
+#define RDS_TCP_STATS_FIELD(name)	u64 name;
+struct rds_tcp_stats { RDS_TCP_STATS(RDS_TCP_STATS_FIELD) };
+
+#define RDS_TCP_NR_STATS	(sizeof(struct rds_tcp_stats) / sizeof(u64))
+
+#define rds_tcp_stat_inc(tn, name)	this_cpu_inc((tn)->stats->name)
+
+enum { RDS_TCP_LISTEN_V6, RDS_TCP_LISTEN_V4, RDS_TCP_LISTENERS };
+
+/**
+ * struct rds_tcp_net - a network namespace
+ * @net: itself
+ * @stopping: the namespace or the module goes; nothing is accepted any more
+ * @listen_lock: covers @listener and @listen_failed
+ * @listener: for both families, for IPv6 alone, or for IPv4 alone
+ * @listen_failed: the port was taken, and that was logged
+ * @def_data_ready: callback of a TCP socket that nobody changed
+ * @def_state_change: the same
+ * @listen_work: opens what is missing of @listener
+ * @accept_work: takes in new connections
+ * @sndbuf: sysctl, 0 is automatic
+ * @rcvbuf: sysctl, 0 is automatic
+ * @sysctl: registration
+ * @sysctl_table: what is registered
+ * @stats: counters
+ * @nr_conns: connections that exist, whoever owns them
+ * @lock: see above
+ * @conns: those that belong to a path
+ */
+struct rds_tcp_net {
+	struct net			*net;
+	bool				stopping;
+	struct mutex			listen_lock;
+	struct socket			*listener[RDS_TCP_LISTENERS];
+	bool				listen_failed;
+	void				(*def_data_ready)(struct sock *sk);
+	void				(*def_state_change)(struct sock *sk);
+	struct delayed_work		listen_work;
+	struct work_struct		accept_work;
+	int				sndbuf;
+	int				rcvbuf;
+	struct ctl_table_header		*sysctl;
+	struct ctl_table		*sysctl_table;
+	struct rds_tcp_stats __percpu	*stats;
+	atomic_t			nr_conns;
+	spinlock_t			lock;
+	struct list_head		conns;
+};
+
+/**
+ * enum rds_tcp_rx_state - what the next received byte is for
+ * @RDS_TCP_RX_HEADER: a header
+ * @RDS_TCP_RX_ALLOC: nothing yet: a header is complete, its message needs memory first
+ * @RDS_TCP_RX_COPY: payload that is copied to rds_tcp_conn.buf
+ * @RDS_TCP_RX_REF: payload that is referenced
+ * @RDS_TCP_RX_SKIP: payload that nobody wants
+ * @RDS_TCP_RX_DEAD: nothing, the stream cannot be read on
+ */
+enum rds_tcp_rx_state {
+	RDS_TCP_RX_HEADER,
+	RDS_TCP_RX_ALLOC,
+	RDS_TCP_RX_COPY,
+	RDS_TCP_RX_REF,
+	RDS_TCP_RX_SKIP,
+	RDS_TCP_RX_DEAD,
+};
+
+/**
+ * struct rds_tcp_conn - one TCP connection
+ * @tn: namespace
+ * @sock: the socket
+ * @path: path it belongs to, or NULL
+ * @node: in rds_tcp_net.conns, while it belongs to a path
+ * @data_ready: callback that was there before ours
+ * @state_change: the same
+ * @write_space: the same
+ * @up: rds_path_up() said that the path uses it
+ * @closing: path_close has begun: nothing is reported as lost
+ * @closed: detached; no retry may be started
+ * @tx_blocked: ->xmit() ended with RDS_TX_BLOCKED and rds_path_writable() has not been called
+ * @rx_stalled: bytes are left in TCP's queue for want of memory
+ * @una: snd_una as last seen
+ * @una_pos: position on the path of @una
+ * @last_start: write sequence at the start of the message begun last
+ * @last_end: write sequence just past it
+ * @stream: where in a message the received bytes stand
+ * @rx_state: see enum rds_tcp_rx_state
+ * @inc: message being received
+ * @buf: next byte of its payload, when that is copied
+ * @retry: goes on after a shortage of memory
+ * @wait: path_close waits here for the end of the connection
+ */
+struct rds_tcp_conn {
+	struct rds_tcp_net	*tn;
+	struct socket		*sock;
+	struct rds_path		*path;
+	struct list_head	node;
+
+	void			(*data_ready)(struct sock *sk);
+	void			(*state_change)(struct sock *sk);
+	void			(*write_space)(struct sock *sk);
+
+	bool			up;
+	bool			closing;
+	bool			closed;
+	bool			tx_blocked;
+	bool			rx_stalled;
+
+	u32			una;
+	u64			una_pos;
+	u32			last_start;
+	u32			last_end;
+
+	struct rds_stream	stream;
+	enum rds_tcp_rx_state	rx_state;
+	struct rds_incoming	*inc;
+	u8			*buf;
+
+	struct delayed_work	retry;
+	wait_queue_head_t	wait;
+};
+
+/**
+ * struct rds_tcp_path - private part of a path
+ * @conn: present connection, or NULL
+ * @bv: what TCP is given; one more to see if there is more
+ */
+struct rds_tcp_path {
+	struct rds_tcp_conn	*conn;
+	struct bio_vec		bv[RDS_TCP_BVECS + 1];
+};
+
+/* main.c */
+extern const struct rds_transport rds_tcp_transport;
+extern struct workqueue_struct *rds_tcp_wq;
+struct rds_tcp_net *rds_tcp_net(struct net *net);
+
+/* conn.c */
+int rds_tcp_conn_init(void);
+void rds_tcp_conn_exit(void);
+struct rds_tcp_conn *rds_tcp_conn_new(struct rds_tcp_net *tn, struct socket *sock);
+void rds_tcp_conn_free(struct rds_tcp_conn *conn);
+void rds_tcp_relabel(struct sock *sk);
+void rds_tcp_tune(struct rds_tcp_net *tn, struct socket *sock);
+void rds_tcp_release_fin(struct socket *sock);
+void rds_tcp_release_rst(struct socket *sock);
+void rds_tcp_conn_drop(struct net *net, void *conn);
+
+/* listen.c */
+void rds_tcp_listen_init(struct rds_tcp_net *tn);
+void rds_tcp_listen_kick(struct rds_tcp_net *tn);
+void rds_tcp_listen_stop(struct rds_tcp_net *tn);
+void rds_tcp_listen_exit(struct rds_tcp_net *tn);
+
+/* connect.c */
+bool rds_tcp_addr_local(struct net *net, const struct in6_addr *addr, u32 scope);
+int rds_tcp_sockaddr(struct sockaddr_storage *ss, const struct in6_addr *addr, __be16 port,
+		     int ifindex);
+int rds_tcp_path_connect(struct rds_path *path);
+void rds_tcp_path_attach(struct rds_path *path, void *conn);
+
+/* callbacks.c, recv.c: the socket is locked for all but rds_tcp_retry() */
+void rds_tcp_conn_attach(struct rds_tcp_conn *conn);
+void rds_tcp_conn_detach(struct rds_tcp_conn *conn);
+void rds_tcp_established(struct rds_tcp_conn *conn);
+void rds_tcp_ended(struct rds_tcp_conn *conn);
+void rds_tcp_report_acked(struct rds_tcp_conn *conn);
+void rds_tcp_retry_later(struct rds_tcp_conn *conn);
+void rds_tcp_retry(struct work_struct *work);
+void rds_tcp_receive(struct rds_tcp_conn *conn);
+
+/* send.c */
+enum rds_tx_result rds_tcp_xmit(struct rds_path *path, struct rds_tx_batch *batch);
+
+/* close.c, info.c, sysctl.c */
+void rds_tcp_path_close(struct rds_path *path, bool graceful);
+void rds_tcp_info_init(void);
+void rds_tcp_info_exit(void);
+int rds_tcp_sysctl_init(struct rds_tcp_net *tn);
+void rds_tcp_sysctl_exit(struct rds_tcp_net *tn);
+
+#endif
