@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * RDS_INFO_*: snapshots read by getsockopt.
+ *
+ * A snapshot is made in kernel memory and copied out when all locks are dropped.  The records
+ * are emitted twice: once to count them, once to keep them.  Should more have come up in
+ * between, that is done again with more room.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/rds.h>
+#include <linux/rwsem.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <net/rds/transport.h>
+
+#include "ctl/ctl.h"
+#include "ctl/info.h"
+#include "ctl/internal.h"
+
+#define INFO_TRIES	4
+
+/**
+ * struct rds_info_sink - where the records of one snapshot go
+ * @size: bytes of a record
+ * @buf: room for them, NULL to only count
+ * @room: bytes of @buf
+ * @total: bytes of all records
+ * @fits: bytes at the start of @buf that may be handed out if not all can
+ * @each: every record by itself may be
+ */
+struct rds_info_sink {
+	size_t	size;
+	u8	*buf;
+	size_t	room;
+	size_t	total;
+	size_t	fits;
+	bool	each;
+};
+
+/* Held for reading during a snapshot: who is unregistered is not called any more. */
+static DECLARE_RWSEM(info_sem);
+
+static struct {
+	size_t		size;
+	rds_info_fn	fn;
+} info_kinds[RDS_INFO_LAST - RDS_INFO_FIRST + 1];
+
+void rds_info_register(int optname, size_t size, rds_info_fn fn)
+{
+	down_write(&info_sem);
+	info_kinds[optname - RDS_INFO_FIRST].size = size;
+	info_kinds[optname - RDS_INFO_FIRST].fn = fn;
+	up_write(&info_sem);
+}
+EXPORT_SYMBOL_NS_GPL(rds_info_register, RDS_NS);
+
+void rds_info_unregister(int optname)
+{
+	down_write(&info_sem);
+	info_kinds[optname - RDS_INFO_FIRST].fn = NULL;
+	up_write(&info_sem);
+}
+EXPORT_SYMBOL_NS_GPL(rds_info_unregister, RDS_NS);
+
+void rds_info_mark(struct rds_info_sink *sink)
+{
+	if (sink->total <= sink->room)
+		sink->fits = sink->total;
+}
+
+void rds_info_put(struct rds_info_sink *sink, const void *record)
+{
+	if (sink->total + sink->size <= sink->room)
+		memcpy(sink->buf + sink->total, record, sink->size);
+	sink->total += sink->size;
+	if (sink->each)
+		rds_info_mark(sink);
+}
+EXPORT_SYMBOL_NS_GPL(rds_info_put, RDS_NS);
+
+/* With too little room, connections and messages come as far as they fit, and others not at all. */
+static bool info_each(int optname)
+{
+	switch (optname) {
+	case RDS_INFO_CONNECTIONS:
+	case RDS_INFO_SEND_MESSAGES:
+	case RDS_INFO_RETRANS_MESSAGES:
+	case RDS_INFO_RECV_MESSAGES:
+	case RDS_INFO_IB_CONNECTIONS:
+	case RDS6_INFO_CONNECTIONS:
+	case RDS6_INFO_SEND_MESSAGES:
+	case RDS6_INFO_RETRANS_MESSAGES:
+	case RDS6_INFO_RECV_MESSAGES:
+	case RDS6_INFO_IB_CONNECTIONS:
+		return true;
+	}
+	return false;
+}
+
+static void info_run(struct net *net, struct rds_info_sink *sink, rds_info_fn fn)
+{
+	sink->total = 0;
+	sink->fits = 0;
+	fn(net, sink);
+	/* Also if there are none: the whole is a part. */
+	rds_info_mark(sink);
+}
+
+/* Fill a buffer of as much as there is, and at most @len.  The buffer is the caller's to free. */
+static int info_snapshot(struct net *net, struct rds_info_sink *sink, rds_info_fn fn, size_t len)
+{
+	unsigned int i;
+
+	info_run(net, sink, fn);
+	for (i = 0; i < INFO_TRIES; i++) {
+		size_t want = min(len, sink->total + (i ? sink->total / 4 : 0));
+
+		if (want <= sink->room)
+			return 0;
+		kvfree(sink->buf);
+		sink->room = 0;
+		sink->buf = kvmalloc(want, GFP_KERNEL_ACCOUNT);
+		if (!sink->buf)
+			return -ENOMEM;
+		sink->room = want;
+		info_run(net, sink, fn);
+		if (sink->total <= sink->room)
+			return 0;
+	}
+	return 0;
+}
+
+static int info_copy(const struct rds_info_sink *sink, char __user *optval, int __user *optlen)
+{
+	if (sink->fits && copy_to_user(optval, sink->buf, sink->fits))
+		return -EFAULT;
+	if (put_user((int)sink->total, optlen))
+		return -EFAULT;
+	return sink->fits == sink->total ? (int)sink->size : -ENOSPC;
+}
+
+/**
+ * rds_info_getsockopt - getsockopt of RDS_INFO_FIRST to RDS_INFO_LAST
+ * @net: namespace
+ * @optname: which
+ * @optval: where the records go
+ * @optlen: set to the bytes of all, whether they fit or not
+ * @len: room at @optval
+ *
+ * Return: bytes of one record, or -ENOSPC, -EINVAL, -ENOPROTOOPT, -EFAULT, -ENOMEM.
+ */
+int rds_info_getsockopt(struct net *net, int optname, char __user *optval, int __user *optlen,
+			int len)
+{
+	struct rds_info_sink sink = { .each = info_each(optname) };
+	rds_info_fn fn;
+	int ret;
+
+	if (len < 0 || len > INT_MAX - PAGE_SIZE + 1)
+		return -EINVAL;
+	down_read(&info_sem);
+	fn = info_kinds[optname - RDS_INFO_FIRST].fn;
+	sink.size = info_kinds[optname - RDS_INFO_FIRST].size;
+	ret = fn ? info_snapshot(net, &sink, fn, len) : -ENOPROTOOPT;
+	up_read(&info_sem);
+	if (!ret)
+		ret = info_copy(&sink, optval, optlen);
+	kvfree(sink.buf);
+	return ret;
+}
+
+/**
+ * rds_ctl_init - module start
+ *
+ * Return: 0.
+ */
+int rds_ctl_init(void)
+{
+	rds_info_register(RDS_INFO_COUNTERS, sizeof(struct rds_info_counter), rds_stats_dump);
+	rds_info_dump_init();
+	return 0;
+}
+
+/**
+ * rds_ctl_exit - module end
+ */
+void rds_ctl_exit(void)
+{
+	rds_info_dump_exit();
+	rds_info_unregister(RDS_INFO_COUNTERS);
+}
+
+/**
+ * rds_ctl_net_init - settings and files of a namespace
+ * @rn: namespace
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rds_ctl_net_init(struct rds_net *rn)
+{
+	int err = rds_sysctl_net_init(rn);
+
+	if (err)
+		return err;
+	err = rds_proc_net_init(rn);
+	if (err)
+		rds_sysctl_net_exit(rn);
+	return err;
+}
+
+/**
+ * rds_ctl_net_exit - nobody can see or set anything any more
+ * @rn: namespace
+ */
+void rds_ctl_net_exit(struct rds_net *rn)
+{
+	rds_proc_net_exit(rn);
+	rds_sysctl_net_exit(rn);
+}

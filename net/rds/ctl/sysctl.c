@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * /proc/sys/net/rds, of every namespace its own.  The table of a namespace points to that
+ * namespace's values: who writes, and from where, plays no part.
+ */
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/sysctl.h>
+
+#include "ctl/internal.h"
+#include "netns.h"
+
+static unsigned long one_jiffy = 1;
+
+enum {
+	CTL_RECONNECT_MIN,
+	CTL_RECONNECT_MAX,
+	CTL_UNACKED_PACKETS,
+	CTL_UNACKED_BYTES,
+	CTL_PING_ENABLE,
+	CTL_NR
+};
+
+/* Some kernels look for an empty entry at the end. */
+static const struct ctl_table sysctl_template[CTL_NR + 1] = {
+	[CTL_RECONNECT_MIN] = {
+		.procname	= "reconnect_min_delay_ms",
+		.maxlen		= sizeof(unsigned long),
+		.mode		= 0644,
+		.proc_handler	= proc_doulongvec_ms_jiffies_minmax,
+	},
+	[CTL_RECONNECT_MAX] = {
+		.procname	= "reconnect_max_delay_ms",
+		.maxlen		= sizeof(unsigned long),
+		.mode		= 0644,
+		.proc_handler	= proc_doulongvec_ms_jiffies_minmax,
+	},
+	[CTL_UNACKED_PACKETS] = {
+		.procname	= "max_unacked_packets",
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec,
+	},
+	[CTL_UNACKED_BYTES] = {
+		.procname	= "max_unacked_bytes",
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec,
+	},
+	[CTL_PING_ENABLE] = {
+		.procname	= "ping_enable",
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec,
+	},
+};
+
+static void sysctl_defaults(struct rds_net_sysctl *s)
+{
+	s->reconnect_min = msecs_to_jiffies(1);
+	s->reconnect_max = msecs_to_jiffies(1000);
+	s->max_unacked_packets = 8;
+	s->max_unacked_bytes = 16 << 20;
+	s->ping_enable = 1;
+}
+
+/* Each of the two delays is the other's limit. */
+static void sysctl_bind(struct ctl_table *table, struct rds_net_sysctl *s)
+{
+	table[CTL_RECONNECT_MIN].data = &s->reconnect_min;
+	table[CTL_RECONNECT_MIN].extra1 = &one_jiffy;
+	table[CTL_RECONNECT_MIN].extra2 = &s->reconnect_max;
+	table[CTL_RECONNECT_MAX].data = &s->reconnect_max;
+	table[CTL_RECONNECT_MAX].extra1 = &s->reconnect_min;
+	table[CTL_UNACKED_PACKETS].data = &s->max_unacked_packets;
+	table[CTL_UNACKED_BYTES].data = &s->max_unacked_bytes;
+	table[CTL_PING_ENABLE].data = &s->ping_enable;
+}
+
+/**
+ * rds_sysctl_net_init - make the settings of a namespace
+ * @rn: namespace
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int rds_sysctl_net_init(struct rds_net *rn)
+{
+	struct ctl_table *table = kmemdup(sysctl_template, sizeof(sysctl_template), GFP_KERNEL);
+
+	if (!table)
+		return -ENOMEM;
+	sysctl_defaults(&rn->sysctl);
+	sysctl_bind(table, &rn->sysctl);
+	rn->sysctl_header = register_net_sysctl_sz(rn->net, "net/rds", table, CTL_NR);
+	if (!rn->sysctl_header) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * rds_sysctl_net_exit - take them away; no handler runs on return
+ * @rn: namespace
+ */
+void rds_sysctl_net_exit(struct rds_net *rn)
+{
+	const struct ctl_table *table = rn->sysctl_header->ctl_table_arg;
+
+	unregister_net_sysctl_table(rn->sysctl_header);
+	kfree(table);
+}

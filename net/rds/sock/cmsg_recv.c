@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The control messages of recvmsg.  Whatever is handed out is copied from the stack, filled to
+ * its last byte.
+ */
+#include <linux/sched/clock.h>
+
+#include "msg/incoming.h"
+#include "sock/sock.h"
+
+/**
+ * rds_cmsg_put_cong - report ports that are not congested any more
+ * @rs: socket
+ * @msg: message of the reader
+ *
+ * A reader without room for control messages loses the report.
+ *
+ * Return: 1 if there was one, 0 if not, -EFAULT.
+ */
+int rds_cmsg_put_cong(struct rds_sock *rs, struct msghdr *msg)
+{
+	u64 groups = rds_sock_cong_take(rs);
+	int err;
+
+	if (likely(!groups))
+		return 0;
+	err = put_cmsg(msg, SOL_RDS, RDS_CMSG_CONG_UPDATE, sizeof(groups), &groups);
+	if (err) {
+		rds_sock_cong_return(rs, groups);
+		return err;
+	}
+	return 1;
+}
+
+static int put_timestamp(struct rds_sock *rs, struct msghdr *msg, ktime_t stamp)
+{
+	if (sock_flag(&rs->sk, SOCK_TSTAMP_NEW)) {
+		struct timespec64 ts = ktime_to_timespec64(stamp);
+		struct __kernel_sock_timeval tv = {
+			.tv_sec = ts.tv_sec,
+			.tv_usec = ts.tv_nsec / NSEC_PER_USEC,
+		};
+
+		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_NEW, sizeof(tv), &tv);
+	} else {
+		struct __kernel_old_timeval tv = ns_to_kernel_old_timeval(ktime_to_ns(stamp));
+
+		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_OLD, sizeof(tv), &tv);
+	}
+}
+
+/* Each point is the time from one stamp to the next; the last is the present. */
+static int put_trace(struct rds_sock *rs, struct msghdr *msg, const struct rds_incoming *inc)
+{
+	u64 stamp[RDS_MSG_RX_DGRAM_TRACE_MAX + 1];
+	struct rds_cmsg_rx_trace t;
+	unsigned int i;
+
+	memcpy(stamp, inc->trace, sizeof(inc->trace));
+	stamp[RDS_MSG_RX_DGRAM_TRACE_MAX] = local_clock();
+	memset(&t, 0, sizeof(t));
+	t.rx_traces = READ_ONCE(rs->rx_traces);
+	for (i = 0; i < t.rx_traces; i++) {
+		u8 pos = READ_ONCE(rs->rx_trace_pos[i]);
+
+		t.rx_trace_pos[i] = pos;
+		t.rx_trace[i] = stamp[pos + 1] - stamp[pos];
+	}
+	return put_cmsg(msg, SOL_RDS, RDS_CMSG_RXPATH_LATENCY, sizeof(t), &t);
+}
+
+/**
+ * rds_cmsg_zcopy_room - would completed zero-copy sends be reported to this reader?
+ * @rs: socket
+ * @msg: message of the reader
+ *
+ * Return: true if the socket is set up for it and the report fits.
+ */
+bool rds_cmsg_zcopy_room(const struct rds_sock *rs, const struct msghdr *msg)
+{
+	return sock_flag(&rs->sk, SOCK_ZEROCOPY) &&
+	       msg->msg_controllen >= CMSG_LEN(sizeof(struct rds_zcopy_cookies));
+}
+
+/**
+ * rds_cmsg_put_zcopy - report completed zero-copy sends, one record of them
+ * @rs: socket
+ * @msg: message of the reader
+ *
+ * Return: 1 if there was one, 0 if not, -EFAULT.
+ */
+int rds_cmsg_put_zcopy(struct rds_sock *rs, struct msghdr *msg)
+{
+	struct rds_zcopy_cookies c;
+	int err;
+
+	if (!rds_cmsg_zcopy_room(rs, msg) || !rds_sock_zcopy_take(rs, &c))
+		return 0;
+	err = put_cmsg(msg, SOL_RDS, RDS_CMSG_ZCOPY_COMPLETION, sizeof(c), &c);
+	return err ? err : 1;
+}
+
+/**
+ * rds_cmsg_put_message - the control messages that go with a message
+ * @rs: socket
+ * @msg: message of the reader
+ * @inc: message received
+ *
+ * Return: 0 or -EFAULT.
+ */
+int rds_cmsg_put_message(struct rds_sock *rs, struct msghdr *msg, const struct rds_incoming *inc)
+{
+	int err;
+
+	if (inc->cookie) {
+		u64 cookie = inc->cookie;
+
+		err = put_cmsg(msg, SOL_RDS, RDS_CMSG_RDMA_DEST, sizeof(cookie), &cookie);
+		if (err)
+			return err;
+	}
+	if (inc->tstamp && sock_flag(&rs->sk, SOCK_RCVTSTAMP)) {
+		err = put_timestamp(rs, msg, inc->tstamp);
+		if (err)
+			return err;
+	}
+	if (READ_ONCE(rs->rx_traces)) {
+		err = put_trace(rs, msg, inc);
+		if (err)
+			return err;
+	}
+	err = rds_cmsg_put_zcopy(rs, msg);
+	return err < 0 ? err : 0;
+}

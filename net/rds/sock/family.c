@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The address family: how sockets come and go. */
+#include <linux/module.h>
+#include <net/rds/transport.h>
+
+#include "conn/conn.h"
+#include "netns.h"
+#include "registry.h"
+#include "sock/sock.h"
+
+/* A grace period after the last reference, and before the namespace loses this one's */
+static void sock_destruct(struct sock *sk)
+{
+	atomic_dec(&rds_sk(sk)->rn->nr_sockets);
+}
+
+/* The order is that of endpoint.h. */
+static int rds_release(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct rds_sock *rs;
+	struct rds_conn *conn;
+
+	if (!sk)
+		return 0;
+	rs = rds_sk(sk);
+	sock_orphan(sk);
+	rds_endpoint_kill(rs);
+	if (atomic64_read(&rs->snd))
+		rds_conn_cancel(rs->rn, rs, &rs->bound_addr, NULL, -1);
+	rds_endpoint_purge(rs);
+	conn = xchg(&rs->conn, NULL);
+	if (conn)
+		rds_conn_put(conn);
+	if (rs->trans)
+		rds_transport_put(rs->trans);
+	rds_rx_trace_off(rs);
+	sock->sk = NULL;
+	sock_put(sk);
+	return 0;
+}
+
+static const struct proto_ops rds_proto_ops = {
+	.family		= PF_RDS,
+	.owner		= THIS_MODULE,
+	.release	= rds_release,
+	.bind		= rds_bind,
+	.connect	= rds_connect,
+	.socketpair	= sock_no_socketpair,
+	.accept		= sock_no_accept,
+	.getname	= rds_getname,
+	.poll		= rds_poll,
+	.ioctl		= rds_ioctl,
+	.listen		= sock_no_listen,
+	.shutdown	= sock_no_shutdown,
+	.setsockopt	= rds_setsockopt,
+	.getsockopt	= rds_getsockopt,
+	.sendmsg	= rds_sendmsg,
+	.recvmsg	= rds_recvmsg,
+	.mmap		= sock_no_mmap,
+};
+
+static struct proto rds_proto = {
+	.name		= "RDS",
+	.owner		= THIS_MODULE,
+	.obj_size	= sizeof(struct rds_sock),
+};
+
+static int rds_create(struct net *net, struct socket *sock, int protocol, int kern)
+{
+	struct rds_net *rn = rds_net(net);
+	struct sock *sk;
+
+	if (sock->type != SOCK_SEQPACKET || protocol)
+		return -ESOCKTNOSUPPORT;
+	sk = sk_alloc(net, AF_RDS, GFP_KERNEL, &rds_proto, kern);
+	if (!sk)
+		return -ENOMEM;
+	sock_init_data(sock, sk);
+	sock->ops = &rds_proto_ops;
+	sock_set_flag(sk, SOCK_RCU_FREE);
+	sk->sk_destruct = sock_destruct;
+	atomic_inc(&rn->nr_sockets);
+	rds_endpoint_setup(rds_sk(sk), rn);
+	return 0;
+}
+
+static const struct net_proto_family rds_family_ops = {
+	.family	= AF_RDS,
+	.create	= rds_create,
+	.owner	= THIS_MODULE,
+};
+
+/**
+ * rds_sock_init - offer the address family, the last step of starting
+ *
+ * Return: 0 or an errno; -EEXIST if another module has the family.
+ */
+int rds_sock_init(void)
+{
+	int err = proto_register(&rds_proto, 1);
+
+	if (err)
+		return err;
+	err = sock_register(&rds_family_ops);
+	if (err)
+		proto_unregister(&rds_proto);
+	return err;
+}
+
+/**
+ * rds_sock_exit - withdraw the address family; there are no sockets any more
+ */
+void rds_sock_exit(void)
+{
+	sock_unregister(AF_RDS);
+	proto_unregister(&rds_proto);
+}

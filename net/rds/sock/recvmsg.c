@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* recvmsg: one message, or else one notification. */
+#include <linux/sched/signal.h>
+
+#include "msg/incoming.h"
+#include "netns.h"
+#include "sock/addr.h"
+#include "sock/sock.h"
+
+/* Is there something this reader can take?  Without locks: it is woken after any change. */
+static bool recv_ready(const struct rds_sock *rs, bool zcopy)
+{
+	return !list_empty(&rs->rx_queue) || READ_ONCE(rs->cong_notify) ||
+	       (zcopy && !list_empty(&rs->zrecords));
+}
+
+/* Readers are woken one at a time: one that leaves passes on what it leaves. */
+static void recv_wake_next(struct rds_sock *rs)
+{
+	if (waitqueue_active(&rs->rx_wait))
+		wake_up_interruptible(&rs->rx_wait);
+}
+
+static int recv_wait(struct rds_sock *rs, bool zcopy, long *timeo)
+{
+	DEFINE_WAIT(wait);
+	int err = 0;
+
+	for (;;) {
+		prepare_to_wait_exclusive(&rs->rx_wait, &wait, TASK_INTERRUPTIBLE);
+		if (recv_ready(rs, zcopy))
+			break;
+		if (!*timeo) {
+			err = -ETIMEDOUT;
+			break;
+		}
+		if (signal_pending(current)) {
+			err = sock_intr_errno(*timeo);
+			break;
+		}
+		*timeo = schedule_timeout(*timeo);
+	}
+	finish_wait(&rs->rx_wait, &wait);
+	/* A wakeup that came together with a signal or the end of the time is somebody else's. */
+	if (err && recv_ready(rs, zcopy))
+		recv_wake_next(rs);
+	return err;
+}
+
+/*
+ * The payload.  A message that cannot be copied stays in the queue; one that is only looked at
+ * never left it.
+ */
+static int recv_payload(struct rds_sock *rs, struct msghdr *msg, struct rds_incoming *inc,
+			int flags)
+{
+	ssize_t copied = rds_inc_copy(inc, &msg->msg_iter);
+
+	if (copied < 0) {
+		if (flags & MSG_PEEK)
+			rds_inc_put(inc);
+		else
+			rds_sock_requeue(rs, inc);
+		return copied;
+	}
+	rds_stats_add(rs->rn, copy_to_user, copied);
+	if (copied < inc->len) {
+		msg->msg_flags |= MSG_TRUNC;
+		if (flags & MSG_TRUNC)
+			return inc->len;
+	}
+	return copied;
+}
+
+static void recv_name(const struct rds_sock *rs, struct msghdr *msg,
+		      const struct rds_incoming *inc)
+{
+	if (msg->msg_name)
+		msg->msg_namelen = rds_addr_write(msg->msg_name, &inc->saddr, inc->sport,
+						  rds_sock_scope(rs));
+}
+
+static int recv_message(struct rds_sock *rs, struct msghdr *msg, struct rds_incoming *inc,
+			int flags)
+{
+	int ret = recv_payload(rs, msg, inc, flags);
+	int err;
+
+	if (ret < 0)
+		return ret;
+	err = rds_cmsg_put_message(rs, msg, inc);
+	if (!(flags & MSG_PEEK))
+		rds_stats_inc(rs->rn, recv_delivered);
+	if (err)
+		ret = err;
+	else
+		recv_name(rs, msg, inc);
+	rds_inc_put(inc);
+	return ret;
+}
+
+static struct rds_incoming *recv_take(struct rds_sock *rs, int flags)
+{
+	struct rds_incoming *inc;
+	bool more = false;
+
+	if (list_empty(&rs->rx_queue))
+		return NULL;
+	if (flags & MSG_PEEK)
+		return rds_sock_peek(rs);
+	inc = rds_sock_dequeue(rs, &more);
+	if (more)
+		recv_wake_next(rs);
+	return inc;
+}
+
+/**
+ * rds_recvmsg - recvmsg(2)
+ * @sock: socket
+ * @msg: where to
+ * @size: room for payload, also in @msg
+ * @flags: MSG_*
+ *
+ * Return: bytes, 0 for a notification, or an errno; see section 5.8 of the wire document.
+ */
+int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
+{
+	struct rds_sock *rs = rds_sk(sock->sk);
+	long timeo;
+	int ret;
+
+	if (flags & MSG_OOB)
+		return 0;
+	if (unlikely(flags & MSG_ERRQUEUE))
+		return sock_recv_errqueue(&rs->sk, msg, size, SOL_RDS, 0);
+
+	timeo = sock_rcvtimeo(&rs->sk, flags & MSG_DONTWAIT);
+	for (;;) {
+		struct rds_incoming *inc;
+
+		ret = rds_cmsg_put_cong(rs, msg);
+		if (ret)
+			break;
+		inc = recv_take(rs, flags);
+		if (inc)
+			return recv_message(rs, msg, inc, flags);
+		ret = rds_cmsg_put_zcopy(rs, msg);
+		if (ret)
+			break;
+		if (!timeo)
+			return -EAGAIN;
+		ret = recv_wait(rs, rds_cmsg_zcopy_room(rs, msg), &timeo);
+		if (ret)
+			break;
+	}
+	/* A notification has no name and no bytes. */
+	return ret > 0 ? 0 : ret;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Socket options of level SOL_RDS, and the ioctls of the type of service. */
+#include <linux/uaccess.h>
+#include <net/ipv6.h>
+#include <net/rds/transport.h>
+
+#include "conn/conn.h"
+#include "ctl/info.h"
+#include "netns.h"
+#include "sock/sock.h"
+
+static int get_flag(sockptr_t optval, unsigned int optlen, bool *flag)
+{
+	int v;
+
+	if (optlen < sizeof(v))
+		return -EINVAL;
+	if (copy_from_sockptr(&v, optval, sizeof(v)))
+		return -EFAULT;
+	*flag = v;
+	return 0;
+}
+
+static int set_recverr(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+{
+	bool on;
+	int err = get_flag(optval, optlen, &on);
+
+	if (!err)
+		WRITE_ONCE(rs->recverr, on);
+	return err;
+}
+
+static int set_monitor(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+{
+	bool on;
+	int err = get_flag(optval, optlen, &on);
+
+	if (err)
+		return err;
+	lock_sock(&rs->sk);
+	rds_sock_monitor(rs, on);
+	release_sock(&rs->sk);
+	return 0;
+}
+
+/* The length alone tells the family; an address nobody has is no error. */
+static int cancel_sent_to(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+{
+	struct in6_addr faddr;
+	__be16 port;
+
+	if (!rds_sock_port(rs))
+		return -ENOTCONN;
+	if (optlen < sizeof(struct sockaddr_in))
+		return -EINVAL;
+	if (optlen < sizeof(struct sockaddr_in6)) {
+		struct sockaddr_in sin;
+
+		if (copy_from_sockptr(&sin, optval, sizeof(sin)))
+			return -EFAULT;
+		ipv6_addr_set_v4mapped(sin.sin_addr.s_addr, &faddr);
+		port = sin.sin_port;
+	} else {
+		struct sockaddr_in6 sin6;
+
+		if (copy_from_sockptr(&sin6, optval, sizeof(sin6)))
+			return -EFAULT;
+		faddr = sin6.sin6_addr;
+		port = sin6.sin6_port;
+	}
+	rds_conn_cancel(rs->rn, rs, &rs->bound_addr, &faddr, be16_to_cpu(port));
+	return 0;
+}
+
+/* Memory is registered with a device, which a transport without memory operations has not. */
+static int get_mr(struct rds_sock *rs, sockptr_t optval, unsigned int optlen, size_t size)
+{
+	struct rds_get_mr_for_dest_args args;
+
+	if (optlen != size)
+		return -EINVAL;
+	if (copy_from_sockptr(&args, optval, size))
+		return -EFAULT;
+	return rds_sock_port(rs) ? -EOPNOTSUPP : -ENOTCONN;
+}
+
+/* No key is valid while none is given out. */
+static int free_mr(sockptr_t optval, unsigned int optlen)
+{
+	struct rds_free_mr_args args;
+
+	if (optlen == sizeof(args) && copy_from_sockptr(&args, optval, sizeof(args)))
+		return -EFAULT;
+	return -EINVAL;
+}
+
+static int set_timestamp(struct rds_sock *rs, sockptr_t optval, unsigned int optlen, bool new)
+{
+	struct sock *sk = &rs->sk;
+	int v;
+
+	if (optlen != sizeof(v) || copy_from_sockptr(&v, optval, sizeof(v)))
+		return -EFAULT;
+	lock_sock(sk);
+	sock_valbool_flag(sk, SOCK_TSTAMP_NEW, v && new);
+	sock_valbool_flag(sk, SOCK_RCVTSTAMP, v);
+	release_sock(sk);
+	return 0;
+}
+
+static int set_rx_trace(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+{
+	struct rds_rx_trace_so so;
+	unsigned int i;
+
+	if (optlen != sizeof(so) || copy_from_sockptr(&so, optval, sizeof(so)))
+		return -EFAULT;
+	if (so.rx_traces > RDS_MSG_RX_DGRAM_TRACE_MAX)
+		return -EFAULT;
+	for (i = 0; i < so.rx_traces; i++)
+		if (so.rx_trace_pos[i] >= RDS_MSG_RX_DGRAM_TRACE_MAX)
+			return -EFAULT;
+	lock_sock(&rs->sk);
+	if (so.rx_traces && !rs->rx_traces)
+		static_branch_inc(&rds_rx_trace_key);
+	if (!so.rx_traces && rs->rx_traces)
+		static_branch_dec(&rds_rx_trace_key);
+	for (i = 0; i < so.rx_traces; i++)
+		WRITE_ONCE(rs->rx_trace_pos[i], so.rx_trace_pos[i]);
+	WRITE_ONCE(rs->rx_traces, so.rx_traces);
+	release_sock(&rs->sk);
+	return 0;
+}
+
+/**
+ * rds_rx_trace_off - a socket closes that may have traced
+ * @rs: closing
+ */
+void rds_rx_trace_off(struct rds_sock *rs)
+{
+	if (rs->rx_traces)
+		static_branch_dec(&rds_rx_trace_key);
+	rs->rx_traces = 0;
+}
+
+/**
+ * rds_setsockopt - setsockopt(2)
+ * @sock: socket
+ * @level: only SOL_RDS
+ * @optname: option
+ * @optval: its value
+ * @optlen: size of that
+ *
+ * Return: 0 or the errno of the option; -ENOPROTOOPT for unknown ones.
+ */
+int rds_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
+		   unsigned int optlen)
+{
+	struct rds_sock *rs = rds_sk(sock->sk);
+
+	if (level != SOL_RDS)
+		return -ENOPROTOOPT;
+	switch (optname) {
+	case RDS_CANCEL_SENT_TO:
+		return cancel_sent_to(rs, optval, optlen);
+	case RDS_GET_MR:
+		return get_mr(rs, optval, optlen, sizeof(struct rds_get_mr_args));
+	case RDS_GET_MR_FOR_DEST:
+		return get_mr(rs, optval, optlen, sizeof(struct rds_get_mr_for_dest_args));
+	case RDS_FREE_MR:
+		return free_mr(optval, optlen);
+	case RDS_RECVERR:
+		return set_recverr(rs, optval, optlen);
+	case RDS_CONG_MONITOR:
+		return set_monitor(rs, optval, optlen);
+	case SO_RDS_TRANSPORT:
+		return rds_transport_set(rs, optval, optlen);
+	case SO_TIMESTAMP_OLD:
+	case SO_TIMESTAMP_NEW:
+		return set_timestamp(rs, optval, optlen, optname == SO_TIMESTAMP_NEW);
+	case SO_RDS_MSG_RXPATH_LATENCY:
+		return set_rx_trace(rs, optval, optlen);
+	}
+	return -ENOPROTOOPT;
+}
+
+static int put_int(char __user *optval, int __user *optlen, int len, int v)
+{
+	if (len < (int)sizeof(v))
+		return -EINVAL;
+	if (copy_to_user(optval, &v, sizeof(v)) || put_user((int)sizeof(v), optlen))
+		return -EFAULT;
+	return 0;
+}
+
+/**
+ * rds_getsockopt - getsockopt(2)
+ * @sock: socket
+ * @level: only SOL_RDS
+ * @optname: option
+ * @optval: where its value goes
+ * @optlen: room there, and then its size
+ *
+ * Return: 0; the size of a record for RDS_INFO_*; or an errno, -ENOPROTOOPT for unknown options.
+ */
+int rds_getsockopt(struct socket *sock, int level, int optname, char __user *optval,
+		   int __user *optlen)
+{
+	struct rds_sock *rs = rds_sk(sock->sk);
+	int len;
+
+	if (level != SOL_RDS)
+		return -ENOPROTOOPT;
+	if (get_user(len, optlen))
+		return -EFAULT;
+	switch (optname) {
+	case RDS_INFO_FIRST ... RDS_INFO_LAST:
+		return rds_info_getsockopt(sock_net(sock->sk), optname, optval, optlen, len);
+	case RDS_RECVERR:
+		return put_int(optval, optlen, len, READ_ONCE(rs->recverr));
+	case SO_RDS_TRANSPORT:
+		return put_int(optval, optlen, len, rds_transport_get(rs));
+	}
+	return -ENOPROTOOPT;
+}
+
+/* A type of service that is set stays, and so does one that a connection was made with. */
+static int set_tos(struct rds_sock *rs, u8 __user *arg)
+{
+	rds_tos_t tos;
+	int err = 0;
+
+	if (get_user(tos, arg))
+		return -EFAULT;
+	lock_sock(&rs->sk);
+	if (!rs->trans || !rs->trans->map_tos)
+		err = -ENOIOCTLCMD;
+	else if (rs->tos || READ_ONCE(rs->has_sent))
+		err = -EINVAL;
+	else
+		WRITE_ONCE(rs->tos, rs->trans->map_tos(tos));
+	release_sock(&rs->sk);
+	return err;
+}
+
+/**
+ * rds_ioctl - ioctl(2)
+ * @sock: socket
+ * @cmd: SIOCRDSSETTOS or SIOCRDSGETTOS
+ * @arg: points to one byte
+ *
+ * Return: 0, -EFAULT, -EINVAL, or -ENOIOCTLCMD, which the program sees as ENOTTY.
+ */
+int rds_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	struct rds_sock *rs = rds_sk(sock->sk);
+
+	switch (cmd) {
+	case SIOCRDSSETTOS:
+		return set_tos(rs, (u8 __user *)arg);
+	case SIOCRDSGETTOS:
+		return put_user(READ_ONCE(rs->tos), (u8 __user *)arg);
+	}
+	return -ENOIOCTLCMD;
+}
