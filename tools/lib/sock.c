@@ -103,7 +103,10 @@ uint64_t rt_cong_update(struct msghdr *msg)
 	return mask;
 }
 
-/* Whether a table of queued messages still holds one from @self. */
+/*
+ * Whether a table of queued messages still holds one from @self. In-tree RDS
+ * leaves the addresses zero until a message is sent.
+ */
 static bool queued(int fd, int id, const union rt_addr *self, struct rt_info *info)
 {
 	bool v6 = self->sa.sa_family == AF_INET6;
@@ -118,12 +121,13 @@ static bool queued(int fd, int id, const union rt_addr *self, struct rt_info *in
 		if (v6) {
 			rt_info_record(info, i, &m6, sizeof(m6));
 			if (m6.lport == self->in6.sin6_port &&
-			    !memcmp(&m6.laddr, &self->in6.sin6_addr, 16))
+			    (!memcmp(&m6.laddr, &self->in6.sin6_addr, 16) ||
+			     !memcmp(&m6.laddr, &in6addr_any, 16)))
 				return true;
 		} else {
 			rt_info_record(info, i, &m, sizeof(m));
 			if (m.lport == self->in.sin_port &&
-			    m.laddr == self->in.sin_addr.s_addr)
+			    (m.laddr == self->in.sin_addr.s_addr || !m.laddr))
 				return true;
 		}
 	}

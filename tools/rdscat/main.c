@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* rdscat: copies standard input here to standard output there. */
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -151,11 +152,28 @@ static void catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* A closed descriptor would come back as the socket, and that is no place for data. */
+static void check_open(bool listen)
+{
+	int data = listen ? STDOUT_FILENO : STDIN_FILENO, fd;
+
+	if (fcntl(data, F_GETFD) < 0) {
+		rc_complain("standard %s is closed", listen ? "output" : "input");
+		exit(1);
+	}
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct rc_options o = { .timeout_us = 30000000 };
 
 	parse(&o, argc, argv);
+	check_open(o.listen);
 	progress_shown = !o.quiet && (o.verbose || isatty(STDERR_FILENO));
 	if (o.listen && isatty(STDOUT_FILENO))
 		progress_shown = progress_shown && o.verbose;

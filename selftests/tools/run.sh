@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The user programs between two namespaces: run.sh args|stress|ping|info|rdscat...
+. selftests/lib/lib.sh
+. selftests/tools/common.sh
+. selftests/tools/args.sh
+. selftests/tools/stress.sh
+. selftests/tools/ping.sh
+. selftests/tools/rdscat.sh
+. selftests/tools/info.sh
+
+PATH=$RDS_BIN:$PATH
+T=$(mktemp -d /tmp/tools.XXXXXX) || exit 1
+ns_pair A B || exit 1
+
+# A fresh connection of in-tree RDS changes paths once it knows how many there are, and order
+# with it; what is tested here are the programs.
+for _peer in 10.0.0.2 fd00::2; do
+	$A rds-ping -c 5 -i 50ms $_peer >/dev/null || not_ok tools.warm_up "no ping to $_peer"
+done
+for _part in "$@"; do
+	${_part}_cases
+done
+ip netns del A
+ip netns del B
+rm -rf "$T"
+exit $LIB_FAILED
