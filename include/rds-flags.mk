@@ -2,8 +2,9 @@
 # Shared by every Kbuild of the tree; $(rds-top) is the repository root.
 
 # The shadow headers come first and pass on to the kernel's; -I in ccflags-y would come too late.
-LINUXINCLUDE := -I$(rds-top)/include/compat -I$(rds-top)/include/uapi -I$(rds-top)/include \
-		$(LINUXINCLUDE)
+# A sub-folder inherits the list, where each must be once: #include_next goes by position.
+rds-include := $(addprefix -I$(abspath $(rds-top))/include,/compat /uapi /)
+LINUXINCLUDE := $(rds-include) $(filter-out $(rds-include),$(LINUXINCLUDE))
 
 # What cannot be asked with #ifdef is looked up in the kernel's headers, never guessed from a
 # version: distributions carry patches back.  $(call rds-probe,header,regular expression,macro)

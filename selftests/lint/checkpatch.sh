@@ -53,6 +53,7 @@ fetch() {
 # Spelled as the rest of the text is, which is British.
 sed -i '/^acknowledgement||/d' "$dir/scripts/spelling.txt"
 [ -f "$dir/$script" ] || { echo "not ok lint.checkpatch # could not fetch checkpatch.pl"; exit 1; }
+mkdir -p "$dir/include"
 touch "$clean"
 
 # check IGNORED FILE...: prints what is wrong, remembers the files that are clean
@@ -64,7 +65,7 @@ check() {
 		sum=$(sha256sum "$f" "$0" | sha256sum | cut -d' ' -f1)
 		grep -q "^$sum\$" "$clean" && continue
 		# from $dir: it leaves a cache of names where it is called
-		if out=$(cd "$dir" && perl "$script" --no-tree $strict --terse --show-types --no-summary \
+		if out=$(cd "$dir" && perl "$script" --no-tree --root="$dir" $strict --terse --show-types --no-summary \
 			--max-line-length=100 --ignore "$ignored" -f "$top/$f" 2>&1) &&
 				[ -z "$out" ]; then
 			echo "$sum" >>"$clean"

@@ -34,24 +34,29 @@ for d in net include; do
 done
 cp -p "$top/Kbuild" "$dir/Kbuild"
 built=ok
-make -j2 -C "$kdir" M="$dir" CONFIG_DEBUG_INFO_BTF_MODULES= W=1 C=1 CF=-D__CHECK_ENDIAN__ modules \
-	>"$log" 2>&1 || built=no
+export RDS_SPARSE_LOG="$dir/sparse.log"
+: >"$RDS_SPARSE_LOG"
+make -j2 -C "$kdir" M="$dir" CONFIG_DEBUG_INFO_BTF_MODULES= W=1 C=1 CF=-D__CHECK_ENDIAN__ \
+	CHECK="sh $top/selftests/lint/sparse.sh" modules >"$log" 2>&1 || built=no
 
 # Only our files count; the kernel's headers have findings of their own. What had one is built
 # again the next time, so that it is not forgotten.
 ours="^(\./)?(.*/)?(net/rds|include/(net/rds|compat|trace|uapi))/[^:]*:[0-9]+:[0-9]+:"
-grep -E "$ours (warning|error):" "$log" | sort -u | sed "s,$dir/,," >"$dir/findings"
+foreign=/build/kernel/
+findings() {
+	grep -E "$ours (fatal )?(warning|error):" "$1" | grep -v "^[^:]*$foreign" | sort -u |
+		sed "s,^[^:]*$dir/,,"
+}
+findings "$log" >"$dir/gcc"
+findings "$RDS_SPARSE_LOG" >"$dir/sparse"
+grep -E 'modpost:.*(WARNING|ERROR)|(WARNING|ERROR): modpost' "$log" >>"$dir/gcc"
 checked=$(find "$dir/net" -name '*.c' ! -name '*.mod.c' | wc -l)
 if [ $built = ok ]; then
 	find "$dir/net" -name '*.c' ! -name '*.mod.c' | while read -r c; do
 		[ -f "${c%.c}.o" ] || echo "${c#"$dir"/}:1: error: no Kbuild file names it"
-	done >>"$dir/findings"
+	done >>"$dir/gcc"
 fi
 
-# sparse and gcc print the same form: gcc's W=1 findings carry the name of their option
-grep -E '\[-W|error:' "$dir/findings" >"$dir/gcc"
-grep -vE '\[-W|error:' "$dir/findings" >"$dir/sparse"
-grep -E 'modpost:.*(WARNING|ERROR)|(WARNING|ERROR): modpost' "$log" >>"$dir/gcc"
 for tool in gcc sparse; do
 	sed 's/^/# /' "$dir/$tool"
 	if [ -s "$dir/$tool" ]; then
@@ -64,7 +69,7 @@ for tool in gcc sparse; do
 	fi
 done
 
-if [ -s "$dir/findings" ] || [ $built = no ]; then
+if [ -s "$dir/gcc" ] || [ -s "$dir/sparse" ] || [ $built = no ]; then
 	find "$dir/net" -name '*.o' -exec rm -f {} +
 fi
 
