@@ -4,6 +4,9 @@
 
 Both ends dial. Every message has to arrive within a second.
 """
+import fcntl
+import socket
+import struct
 import sys
 import threading
 import time
@@ -30,9 +33,6 @@ def configure(ns, family, addr):
 
 def add6(dev, addr):
     """SIOCSIFADDR for IPv6: address, prefix length, interface index."""
-    import fcntl
-    import socket
-    import struct
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         fcntl.ioctl(s, 0x8916, struct.pack('=16sIi', socket.inet_pton(socket.AF_INET6, addr), 64,
                                            socket.if_nametoindex(dev)))

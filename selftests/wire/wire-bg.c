@@ -147,9 +147,9 @@ static bool take_one(int s, uint64_t index, uint32_t from)
 	return true;
 }
 
-static void await_pair(const int s[2], uint64_t index, struct status *st)
+static void await_pair(const int s[2], uint64_t index, uint64_t t0, struct status *st)
 {
-	uint64_t t0 = now_us(), took;
+	uint64_t took;
 	bool got[2] = { false, false };
 
 	while (!got[0] || !got[1]) {
@@ -199,9 +199,11 @@ int main(int argc, char **argv)
 	s[0] = open_in(argv[2], argv[3], &at[0]);
 	s[1] = open_in(argv[4], argv[5], &at[1]);
 	for (i = 0; !stop; i++) {
+		uint64_t t0 = now_us();
+
 		send_one(s[0], &at[1], i, 0);
 		send_one(s[1], &at[0], i, 1);
-		await_pair(s, i, st);
+		await_pair(s, i, t0, st);
 		st->pairs = i + 1;
 		poll(NULL, 0, PAUSE_MS);
 	}

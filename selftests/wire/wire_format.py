@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Headers, flags, extensions, maps, probes and numbers: the statements about single frames."""
-import errno
 import select
-import socket
 import threading
 
-from wirelib import (A4, A6, F_CONG, F_RETRANS, HDR, MAP_BYTES, MIB, OURS, RDS_CMSG_CONG_UPDATE,
-                     RDS_CONG_MONITOR, ROLES, SLOW, SOL_RDS, SO_RCVBUFFORCE, bitmap, case, check,
-                     counters, equal, eventually, gen, header, map_ports, npaths, pattern)
+from wirelib import (F_CONG, F_RETRANS, HDR, MAP_BYTES, MIB, OURS, RDS_CMSG_CONG_UPDATE,
+                     RDS_CONG_MONITOR, ROLES, SLOW, SOL_RDS, bitmap, case, check, counters, equal, gen,
+                     header, map_ports, npaths, pattern)
 
 NPATHS_HERE = 1 if OURS else 8
 

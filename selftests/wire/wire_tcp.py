@@ -7,9 +7,9 @@ import socket
 import termios
 import time
 
-from wirelib import (A4, F_CONG, F_RETRANS, INFO6_RETRANS, INFO6_SEND, MAP_BYTES, OURS, RDS_TCP_PORT,
-                     ROLES, SLOW, Closed, Conn, Deadline, Fail, Rds, Sniffer, bitmap, case, check,
-                     equal, eventually, gen, header, log, map_ports, npaths, pattern, queued, run, tcp_info)
+from wirelib import (A4, AC4, C4, F_CONG, F_RETRANS, INFO6_RETRANS, INFO6_SEND, MAP_BYTES, OURS,
+                     RDS_TCP_PORT, ROLES, SLOW, Closed, Conn, Deadline, Fail, Sniffer, case, check, equal,
+                     eventually, gen, header, log, map_ports, npaths, pattern, queued, run, tcp_info)
 
 
 # --- who dials ------------------------------------------------------------------------------------
@@ -476,7 +476,6 @@ def info_gone(c):
 @case('capture.exchange')
 def capture_exchange(c):
     """Bytes on the wire between two modules: map first each way, then exact headers."""
-    from wirelib import AC4, C4
     sniff = c.sniffer(c.net.c, 'ca')
     ra, rc = c.rds(addr=AC4), c.rds(addr=C4, ns=c.net.c)
     ra.send(b'hello', C4, rc.port)

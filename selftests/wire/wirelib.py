@@ -534,9 +534,19 @@ class Peer:
 
     def nudge(self):
         """Dial in the wrong direction, which only asks A to dial back."""
-        conn = self.dial()
+        conn = self.dial_patiently(3.0)
         conn.wait_closed()
         conn.close()
+
+    def dial_patiently(self, seconds):
+        """A full backlog swallows SYNs, and TCP is slow to repeat them."""
+        end = Deadline(seconds)
+        while True:
+            try:
+                return self.dial(seconds=0.5)
+            except Fail:
+                if end.over():
+                    raise
 
     def open(self, seconds=3.0):
         """A connection that is up: its first frame, the map, has been read."""
@@ -556,7 +566,7 @@ class Peer:
         # A path that still tears down refuses the newcomer; a dialler has to come again.
         end = Deadline(seconds)
         while True:
-            conn = self.dial()
+            conn = self.dial_patiently(end.left() / SLOW)
             try:
                 conn.fill(48, Deadline(0.5))
                 return conn
@@ -614,10 +624,24 @@ class Peer:
                 equal(getattr(m, k), v, k + ' in ' + m.brief())
         return m
 
+    def until(self, found, what, seconds=5.0):
+        """Skip what is left over from before up to a message of which found() is true."""
+        end = Deadline(seconds)
+        while True:
+            m = self.read(end.left() / SLOW)
+            check(m, '%s did not come within %.1f s', what, seconds)
+            if found(m):
+                return m
+
     def ping(self, port=7777, seconds=3.0):
         """Ping A and wait for the pong: everything sent before has been processed by then."""
         self.send(port, 0)
         return self.expect(seconds, sport=0, dport=port, len=0)
+
+    def sync(self, port=7778, seconds=5.0):
+        """As ping, but whatever else is still under way may come first."""
+        self.send(port, 0)
+        return self.until(lambda m: (m.sport, m.dport) == (0, port), 'the pong', seconds)
 
     def next_map(self, seconds=3.0):
         """Wait for a map that was not seen yet."""
