@@ -31,6 +31,7 @@ struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp)
 	inc->filled = 0;
 	inc->cookie = 0;
 	inc->tstamp = 0;
+	inc->trace[0] = 0;
 	inc->form = RDS_INC_BUFFER;
 	inc->buf = inc->inl;
 	if (len <= RDS_INC_INLINE)

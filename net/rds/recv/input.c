@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/clock.h>
 #include <net/ipv6.h>
 
 #include "cong/map.h"
@@ -23,6 +24,9 @@ struct rds_incoming *rds_rx_alloc(struct rds_path *path, u32 len, bool linear, g
 
 	if (!inc)
 		rds_drop(path->net, RDS_DROP_NO_MEMORY);
+	else if (rds_rx_traced())
+		inc->trace[RDS_MSG_RX_HDR_TO_DGRAM_START] =
+			inc->trace[RDS_MSG_RX_DGRAM_REASSEMBLE] = local_clock();
 	return inc;
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_alloc, RDS_NS);

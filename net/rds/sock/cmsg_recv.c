@@ -49,7 +49,10 @@ static int put_timestamp(struct rds_sock *rs, struct msghdr *msg, ktime_t stamp)
 	}
 }
 
-/* Each point is the time from one stamp to the next; the last is the present. */
+/*
+ * Each point is the time from one stamp to the next; the last is the present.  All are 0 for a
+ * message that came before anybody traced.
+ */
 static int put_trace(struct rds_sock *rs, struct msghdr *msg, const struct rds_incoming *inc)
 {
 	u64 stamp[RDS_MSG_RX_DGRAM_TRACE_MAX + 1];
@@ -64,7 +67,8 @@ static int put_trace(struct rds_sock *rs, struct msghdr *msg, const struct rds_i
 		u8 pos = READ_ONCE(rs->rx_trace_pos[i]);
 
 		t.rx_trace_pos[i] = pos;
-		t.rx_trace[i] = stamp[pos + 1] - stamp[pos];
+		if (stamp[0])
+			t.rx_trace[i] = stamp[pos + 1] - stamp[pos];
 	}
 	return put_cmsg(msg, SOL_RDS, RDS_CMSG_RXPATH_LATENCY, sizeof(t), &t);
 }
