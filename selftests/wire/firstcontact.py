@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from wirelib import LOAD, SLOW, Netns, Rds, ifup, log, veth_pair
+from wirelib import LOAD, SLOW, Netns, Rds, eventually, ifup, log, veth_pair
 
 ROUNDS = 200 if LOAD == 'full' else 20
 LIMIT = 1.0 * SLOW
@@ -25,8 +25,9 @@ def configure(ns, family, addr):
         if family == 4:
             ifup('veth0', addr)
             return
-        with open('/proc/sys/net/ipv6/conf/veth0/accept_dad', 'w', encoding='ascii') as f:
-            f.write('0')
+        for conf in ('all', 'veth0'):
+            with open('/proc/sys/net/ipv6/conf/%s/accept_dad' % conf, 'w', encoding='ascii') as f:
+                f.write('0')
         ifup('veth0')
         add6('veth0', addr)
 
@@ -38,6 +39,12 @@ def add6(dev, addr):
                                            socket.if_nametoindex(dev)))
 
 
+def usable6(ns):
+    """Is no IPv6 address of the namespace tentative? (They are until the link is seen to be up.)"""
+    with ns, open('/proc/thread-self/net/if_inet6', encoding='ascii') as f:
+        return all(not int(line.split()[4], 16) & 0x40 for line in f)
+
+
 def contact(family):
     """One round: the times the two messages took, None for one that did not come."""
     ns = (Netns.fresh(), Netns.fresh())
@@ -45,6 +52,8 @@ def contact(family):
         veth_pair(*ns)
         for x, addr in zip(ns, ADDRS[family]):
             configure(x, family, addr)
+        for x in ns:
+            eventually(lambda x=x: usable6(x), 'IPv6 address usable')
         socks = [Rds(x, addr) for x, addr in zip(ns, ADDRS[family])]
         gate, sent = threading.Barrier(2), [0.0, 0.0]
 
