@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 
-from wirelib import LOAD, SLOW, Netns, Rds, eventually, ifup, log, veth_pair
+from lab import (LOAD, Netns, SLOW, eventually, ifup, log, veth_pair)
+from wirelib import (Rds)
 
 ROUNDS = 200 if LOAD == 'full' else 20
 LIMIT = 1.0 * SLOW

@@ -16,9 +16,10 @@ import subprocess
 import sys
 
 import wirelib
-from wirelib import (A4, AC4, C4, CROWD4, F_CONG, F_RETRANS, HDR, INFO6_RETRANS, INFO6_SEND, LOAD,
-                     MAP_BYTES, MIB, OURS, RDS_TCP_PORT, ROLES, SLOW, Closed, Conn, Deadline, Fail, bitmap,
-                     case, check, drops, equal, eventually, gen, header, log, npaths, pattern, queued)
+from lab import (A4, AC4, C4, CROWD4, Deadline, Fail, LOAD, Net, OURS, RDS_TCP_PORT, SLOW, VRF,
+                 check, equal, eventually, log)
+from wirelib import (Closed, Conn, F_CONG, F_RETRANS, HDR, INFO6_RETRANS, INFO6_SEND, MAP_BYTES,
+                     MIB, ROLES, bitmap, case, drops, gen, header, npaths, pattern, queued)
 
 
 # --- helpers --------------------------------------------------------------------------------------
@@ -458,7 +459,7 @@ def crowd(c):
     for i in range(300):
         with c.net.b:
             s = socket.socket()
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, wirelib.VRF.encode() + b'\0')
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, VRF.encode() + b'\0')
         s.setblocking(False)
         s.bind((CROWD4[i % len(CROWD4)], 0))
         s.connect_ex((A4, RDS_TCP_PORT))
@@ -528,7 +529,7 @@ def half_open(c):
     """Connection requests that are never completed, from addresses that do not exist."""
     with c.net.b:
         raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    raw.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, wirelib.VRF.encode() + b'\0')
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, VRF.encode() + b'\0')
     dst = socket.inet_aton(A4)
     for i in range(200):
         src = socket.inet_aton('10.0.1.%d' % (150 + i % 100))
@@ -589,7 +590,7 @@ class Background:
 
 
 def main():
-    net = wirelib.Net()
+    net = Net()
     bg = Background()
     rc = wirelib.run_cases(net, sys.argv[1:], bg.after)
     bad = bg.finish()

@@ -6,12 +6,13 @@ Usage: wire.py [WORD...]: only the cases with one of the words in their name.
 """
 import sys
 
+from lab import Net
 import wirelib
 import wire_format  # pylint: disable=unused-import
 import wire_tcp     # pylint: disable=unused-import
 
 if __name__ == '__main__':
-    net = wirelib.Net()
+    net = Net()
     status = wirelib.run_cases(net, sys.argv[1:])
     net.part()
     sys.exit(status)

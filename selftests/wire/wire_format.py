@@ -3,9 +3,9 @@
 import select
 import threading
 
-from wirelib import (F_CONG, F_RETRANS, HDR, MAP_BYTES, MIB, OURS, RDS_CMSG_CONG_UPDATE,
-                     RDS_CONG_MONITOR, ROLES, SLOW, SOL_RDS, bitmap, case, check, counters, equal, gen,
-                     header, map_ports, npaths, pattern)
+from lab import (OURS, SLOW, check, equal)
+from wirelib import (F_CONG, F_RETRANS, HDR, MAP_BYTES, MIB, RDS_CMSG_CONG_UPDATE, RDS_CONG_MONITOR,
+                     ROLES, SOL_RDS, bitmap, case, counters, gen, header, map_ports, npaths, pattern)
 
 NPATHS_HERE = 1 if OURS else 8
 

@@ -7,9 +7,10 @@ import socket
 import termios
 import time
 
-from wirelib import (A4, AC4, C4, F_CONG, F_RETRANS, INFO6_RETRANS, INFO6_SEND, MAP_BYTES, OURS,
-                     RDS_TCP_PORT, ROLES, SLOW, Closed, Conn, Deadline, Fail, Sniffer, case, check, equal,
-                     eventually, gen, header, log, map_ports, npaths, pattern, queued, run, tcp_info)
+from lab import (A4, AC4, C4, Deadline, Fail, OURS, RDS_TCP_PORT, SLOW, check, equal, eventually,
+                 log, run)
+from wirelib import (Closed, Conn, F_CONG, F_RETRANS, INFO6_RETRANS, INFO6_SEND, MAP_BYTES, ROLES,
+                     Sniffer, case, gen, header, map_ports, npaths, pattern, queued, tcp_info)
 
 
 # --- who dials ------------------------------------------------------------------------------------

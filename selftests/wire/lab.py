@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The namespaces the wire tests need, and the small things every test uses.
+
+Namespace A holds the module under test. Namespace B is the test's: every network namespace has the
+module's own listener on TCP port 16385, so B's interface sits in a VRF, where unbound listeners are
+deaf and a socket bound to the VRF device may own port 16385 itself. Namespace C is a second, well
+behaved peer that uses the module.
+"""
+import collections
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import time
+
+RDS_TCP_PORT = 16385
+STACK = os.environ.get('RDS_STACK', 'intree')
+OURS = STACK == 'ours'
+LOAD = os.environ.get('RDS_LOAD', 'ci')
+# Guests run emulated; with KASAN and lockdep several times slower again.
+SLOW = float(os.environ.get('RDS_SLOW') or 1)
+
+A4, A6 = '10.0.0.100', 'fd00::100'
+AC4, C4 = '10.2.0.100', '10.2.0.1'
+VRF = 'vr'
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Fail(Exception):
+    """The thing under test did not do what it should."""
+
+
+def check(cond, fmt, *args):
+    if not cond:
+        raise Fail(fmt % args if args else fmt)
+
+
+def equal(got, want, what):
+    check(got == want, '%s is %r, not %r', what, got, want)
+
+
+def log(fmt, *args):
+    print('# ' + (fmt % args if args else fmt), flush=True)
+
+
+class Deadline:
+    def __init__(self, seconds):
+        self.end = time.monotonic() + seconds * SLOW
+
+    def left(self):
+        return max(0.0, self.end - time.monotonic())
+
+    def over(self):
+        return time.monotonic() >= self.end
+
+
+def eventually(fn, what, seconds=3.0, step=0.005):
+    """Poll fn until it returns something true; that is the value."""
+    end = Deadline(seconds)
+    while True:
+        got = fn()
+        if got:
+            return got
+        check(not end.over(), '%s did not happen within %.1f s', what, seconds)
+        time.sleep(step)
+
+
+# --- namespaces -----------------------------------------------------------------------------------
+
+CLONE_NEWNET = 0x40000000
+
+
+def libc_call(name, *args):
+    if getattr(libc, name)(*args) < 0:
+        err = ctypes.get_errno()
+        raise OSError(err, '%s: %s' % (name, os.strerror(err)))
+
+
+class Netns:
+    """A network namespace held by a descriptor; `with ns:` enters it (this thread only)."""
+
+    def __init__(self, fd, name=None):
+        self.fd, self.name, self.back = fd, name, []
+
+    @classmethod
+    def named(cls, name):
+        return cls(os.open('/run/netns/' + name, os.O_RDONLY | os.O_CLOEXEC), name)
+
+    @classmethod
+    def fresh(cls):
+        here = os.open('/proc/thread-self/ns/net', os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            libc_call('unshare', CLONE_NEWNET)
+            return cls(os.open('/proc/thread-self/ns/net', os.O_RDONLY | os.O_CLOEXEC))
+        finally:
+            libc_call('setns', here, CLONE_NEWNET)
+            os.close(here)
+
+    def __enter__(self):
+        self.back.append(os.open('/proc/thread-self/ns/net', os.O_RDONLY | os.O_CLOEXEC))
+        libc_call('setns', self.fd, CLONE_NEWNET)
+        return self
+
+    def __exit__(self, *exc):
+        here = self.back.pop()
+        libc_call('setns', here, CLONE_NEWNET)
+        os.close(here)
+
+    def close(self):
+        os.close(self.fd)
+
+
+def run(*cmd, stdin=None, must=True):
+    p = subprocess.run(cmd, input=stdin, capture_output=True, text=True, check=False)
+    if must and p.returncode:
+        raise Fail('%s: %s' % (' '.join(cmd), p.stderr.strip()))
+    return p.stdout
+
+
+def ip_batch(lines, ns=None):
+    run(*(['ip'] + (['-n', ns] if ns else []) + ['-b', '-']), stdin='\n'.join(lines) + '\n')
+
+
+SMALL4 = ['10.0.0.%d' % i for i in range(1, 100)]
+LARGE4 = ['10.0.0.%d' % i for i in range(101, 200)]
+CROWD4 = ['10.0.1.%d' % i for i in range(1, 101)]
+SMALL6 = ['fd00::%x' % i for i in range(1, 16)]
+LARGE6 = ['fd00::1:%x' % i for i in range(1, 16)]
+
+
+class Net:
+    """The namespaces of one run, and fresh peer addresses: each case gets a connection of its own."""
+
+    def __init__(self):
+        run('modprobe', '-q', 'vrf', must=False)
+        run('modprobe', '-q', 'veth', must=False)
+        ip_batch(['netns add A', 'netns add B', 'netns add C',
+                  'link add ab netns A type veth peer name ba netns B',
+                  'link add ac netns A type veth peer name ca netns C'])
+        self.a, self.b, self.c = (Netns.named(n) for n in 'ABC')
+        ip_batch(['link set lo up', 'addr add %s/23 dev ab' % A4,
+                  'addr add %s/64 dev ab nodad' % A6, 'addr add %s/24 dev ac' % AC4,
+                  'link set ab up', 'link set ac up'], 'A')
+        ip_batch(['link set lo up', 'addr add %s/24 dev ca' % C4, 'link set ca up'], 'C')
+        lines = ['link set lo up', 'link add %s type vrf table 10' % VRF, 'link set %s up' % VRF,
+                 'link set ba master ' + VRF]
+        lines += ['addr add %s/23 dev ba' % a for a in SMALL4 + LARGE4 + CROWD4]
+        lines += ['link set ba up']
+        lines += ['addr add %s/64 dev ba nodad' % a for a in SMALL6 + LARGE6]
+        ip_batch(lines, 'B')
+        self.free = {('client', 4): collections.deque(SMALL4), ('server', 4): collections.deque(LARGE4),
+                     ('client', 6): collections.deque(SMALL6), ('server', 6): collections.deque(LARGE6)}
+        # Finished connections stay open to the end: a closed one would make A dial again for ever.
+        self.kept = []
+
+    def address(self, role, family=4):
+        return self.free[role, family].popleft()
+
+    def part(self):
+        """Separate A and C for good: in-tree's healthy connections would keep both alive for ever."""
+        if OURS:
+            return
+        run('ip', '-n', 'A', 'link', 'del', 'ac')
+        for ns in (self.a, self.c):
+            with ns:
+                run('ss', '-KtH', '( sport = :%d or dport = :%d )' % (RDS_TCP_PORT, RDS_TCP_PORT))
+
+    def tcp(self, family=4):
+        """A TCP socket in B's VRF."""
+        with self.b:
+            s = socket.socket(socket.AF_INET6 if family == 6 else socket.AF_INET, socket.SOCK_STREAM)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, VRF.encode() + b'\0')
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return s
+
+
+def veth_pair(ns_x, ns_y, name='veth0'):
+    """Create a veth pair with one end in each namespace, by rtnetlink, without a process."""
+    def attr(kind, body):
+        a = struct.pack('=HH', len(body) + 4, kind) + body
+        return a + b'\0' * (-len(a) % 4)
+
+    ifi = struct.pack('=BxHiII', 0, 0, 0, 0, 0)
+    nm = attr(3, name.encode() + b'\0')
+    peer = attr(1, ifi + nm + attr(28, struct.pack('=i', ns_y.fd)))   # VETH_INFO_PEER, IFLA_NET_NS_FD
+    link = attr(18, attr(1, b'veth\0') + attr(2, peer))               # IFLA_LINKINFO: KIND, DATA
+    body = ifi + nm + attr(28, struct.pack('=i', ns_x.fd)) + link
+    req = struct.pack('=IHHII', 16 + len(body), 16, 0x1 | 0x4 | 0x200 | 0x400, 1, 0) + body
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as nl:
+        nl.send(req)
+        err = struct.unpack_from('=i', nl.recv(4096), 16)[0]
+    if err:
+        raise OSError(-err, 'veth: ' + os.strerror(-err))
+
+
+def ifup(name, addr=None, prefix=24):
+    """Bring an interface of the current namespace up, with one address, by ioctl."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        req = name.encode().ljust(16, b'\0')
+        if addr and ':' not in addr:
+            sin = struct.pack('=HH4s8x', socket.AF_INET, 0, socket.inet_aton(addr))
+            fcntl.ioctl(s, 0x8916, req + sin)                          # SIOCSIFADDR
+            mask = struct.pack('>I', (0xffffffff << (32 - prefix)) & 0xffffffff)
+            fcntl.ioctl(s, 0x891c, req + struct.pack('=HH4s8x', socket.AF_INET, 0, mask))
+        flags = struct.unpack_from('=H', fcntl.ioctl(s, 0x8913, req + b'\0' * 16), 16)[0]
+        fcntl.ioctl(s, 0x8914, req + struct.pack('=H14x', flags | 1))  # SIOCSIFFLAGS: IFF_UP
