@@ -5,11 +5,14 @@
     run.py [--kernel K] [--cases "WORDS"] [--cases-file FILE] [--list] [--shell] [--verbose]
 
 WORDS match the beginning of a line's name or a whole group. Environment: KERNEL, CASES, RDS_LOAD
-(ci or full), RDS_EXPECT_ALL=1, RDS_TIMEOUT_SCALE, RDS_ACCEL (tcg or kvm), RDS_ICOUNT=1, RDS_ARGS.
+(ci or full), RDS_EXPECT_ALL=1, RDS_TIMEOUT_SCALE (else from the machine's load), RDS_ACCEL (tcg or
+kvm), RDS_ICOUNT=1, RDS_ARGS.
 The last line is "N passed, N failed, N skipped"; the exit status is 1 when anything failed.
 """
 
 import argparse
+import contextlib
+import fcntl
 import glob
 import os
 import re
@@ -29,6 +32,15 @@ from vmconf import BUILD, TOP, VM, Kernel, SetupError
 RESULT = re.compile(r"^(not ok|ok)\b\s*(\d+)?\s*-?\s*(.*)$")
 PLAN = re.compile(r"^1\.\.(\d+)\s*$")
 SKIP = re.compile(r"#\s*SKIP\b", re.I)
+
+
+@contextlib.contextmanager
+def alone():
+    """One line at a time in a checkout: two at once only make each other late."""
+    os.makedirs(BUILD, exist_ok=True)
+    with open(os.path.join(BUILD, "run.lock"), "w", encoding="ascii") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
 
 
 class Line:
@@ -116,8 +128,7 @@ class Tally:
             bad.append("%s: qemu: %s" % (guest.name, guest.qemu_err.splitlines()[-1]))
         bad += ["%s: %s" % (guest.name, f) for f in guest.failures]
         if guest.timed_out:
-            bad.append("%s: not done after %d s" % (guest.name,
-                                                    guest.line.timeout * guest.slow))
+            bad.append("%s: not done after %d s" % (guest.name, guest.line.timeout * guest.slow))
         found, notes = splats.judge(guest.console.lines[:guest.judged], accepted, guest.stack)
         bad += ["%s: %s" % (guest.name, f) for f in found]
         self.notes += ["%s: %s" % (guest.name, t) for t in notes]
@@ -251,12 +262,8 @@ class Runner:
         if g.ended is None:
             g.failures.append("no answer in time")
 
-    def run(self, line):
-        """One line, start to verdict: a Tally and the logs."""
-        tally = Tally()
-        tally.failures += self.prepare(line)
-        if tally.failures:
-            return tally, []
+    def watched(self, line):
+        """Boots a line's guests and follows them to their end."""
         scratch = tempfile.mkdtemp(prefix="rdsvm-")
         guests = []
         try:
@@ -266,6 +273,16 @@ class Runner:
             for g in guests:
                 g.stop()
             shutil.rmtree(scratch, ignore_errors=True)
+        return guests
+
+    def run(self, line):
+        """One line, start to verdict: a Tally and the logs."""
+        tally = Tally()
+        tally.failures += self.prepare(line)
+        if tally.failures:
+            return tally, []
+        with alone():
+            guests = self.watched(line)
         results = sum(tally.add_guest(g, self.accepted) for g in guests)
         tally.finish(results, self.counts.get(line.name, 1))
         return tally, guests
@@ -323,7 +340,7 @@ def options():
     p.add_argument("--verbose", "-v", action="store_true")
     opts = p.parse_args()
     opts.load = os.environ.get("RDS_LOAD") or "ci"
-    opts.timeout_scale = float(os.environ.get("RDS_TIMEOUT_SCALE") or 1)
+    opts.timeout_scale = float(os.environ.get("RDS_TIMEOUT_SCALE") or 0)
     return opts
 
 
