@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A third transport, for tests: joins namespaces of one machine through memory.  It shows what
+ * a transport has to do at least, and that the core needs no change for another one.
+ *
+ * A link is one connection.  End 0 dialled, end 1 was called.  The link's lock keeps both paths
+ * while an upcall is made for either; path_close takes its path out under the same lock.
+ */
+#include <linux/module.h>
+#include <linux/rds.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+#include <net/addrconf.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include <net/rds/transport.h>
+#include <net/route.h>
+
+#include "rds_test.h"
+
+struct test_link {
+	refcount_t		ref;	/* one for each end, one for @dial */
+	spinlock_t		lock;
+	struct rds_path		*end[2];
+	bool			dead;
+	struct net		*peer_net;	/* counted, until @dial has run */
+	struct rds_path_addr	peer_addr;	/* as the peer sees it */
+	struct work_struct	dial;
+};
+
+struct test_path {
+	struct test_link	*link;
+	int			me;
+};
+
+struct test_net {
+	struct list_head	node;
+	struct net		*net;
+};
+
+static LIST_HEAD(test_nets);
+static DEFINE_MUTEX(test_nets_lock);
+static unsigned int test_net_id;
+static struct workqueue_struct *test_wq;
+
+static const struct rds_transport test_transport;
+
+static void link_put(struct test_link *link)
+{
+	if (refcount_dec_and_test(&link->ref))
+		kfree(link);
+}
+
+/* The link carries nothing any more; one end of it goes, the other is told. */
+static void link_leave(struct test_link *link, int me, enum rds_drop_reason why)
+{
+	spin_lock_bh(&link->lock);
+	link->dead = true;
+	link->end[me] = NULL;
+	if (link->end[!me])
+		rds_path_lost(link->end[!me], why);
+	spin_unlock_bh(&link->lock);
+	link_put(link);
+}
+
+static bool test_addr_local(struct net *net, const struct in6_addr *addr, u32 scope)
+{
+	if (ipv6_addr_v4mapped(addr))
+		return inet_addr_type(net, addr->s6_addr32[3]) == RTN_LOCAL;
+	return !scope && ipv6_chk_addr(net, addr, NULL, 0);
+}
+
+/* Another namespace that has the address, counted. */
+static struct net *find_net(struct net *not, const struct in6_addr *addr)
+{
+	struct net *found = NULL;
+	struct test_net *tn;
+
+	mutex_lock(&test_nets_lock);
+	list_for_each_entry(tn, &test_nets, node) {
+		if (tn->net == not || !test_addr_local(tn->net, addr, 0))
+			continue;
+		found = maybe_get_net(tn->net);
+		if (found)
+			break;
+	}
+	mutex_unlock(&test_nets_lock);
+	return found;
+}
+
+/* Not in path_connect itself: its control mutex is held, and the peer's is about to be. */
+static void link_dial(struct work_struct *work)
+{
+	struct test_link *link = container_of(work, struct test_link, dial);
+
+	if (!rds_path_incoming(&test_transport, link->peer_net, &link->peer_addr, link))
+		link_leave(link, 1, RDS_DROP_PEER_RESET);
+	put_net(link->peer_net);
+	link_put(link);
+}
+
+static int test_path_init(struct rds_path *path)
+{
+	return 0;
+}
+
+static void test_path_free(struct rds_path *path)
+{
+	WARN_ON(((struct test_path *)path->priv)->link);
+}
+
+static void path_join(struct rds_path *path, struct test_link *link, int me)
+{
+	struct test_path *tp = path->priv;
+
+	tp->link = link;
+	tp->me = me;
+}
+
+static int test_path_connect(struct rds_path *path)
+{
+	struct net *peer = find_net(path->net, &path->addr->faddr);
+	struct test_link *link;
+
+	if (!peer)
+		return -EHOSTUNREACH;
+	link = kzalloc_obj(*link);
+	if (!link) {
+		put_net(peer);
+		return -ENOMEM;
+	}
+	refcount_set(&link->ref, 3);
+	spin_lock_init(&link->lock);
+	INIT_WORK(&link->dial, link_dial);
+	link->end[0] = path;
+	link->peer_net = peer;
+	link->peer_addr.laddr = path->addr->faddr;
+	link->peer_addr.faddr = path->addr->laddr;
+	path_join(path, link, 0);
+	queue_work(test_wq, &link->dial);
+	return 0;
+}
+
+static void test_path_attach(struct rds_path *path, void *conn)
+{
+	struct test_link *link = conn;
+
+	path_join(path, link, 1);
+	spin_lock_bh(&link->lock);
+	link->end[1] = path;
+	if (link->dead) {
+		rds_path_lost(path, RDS_DROP_PEER_CLOSED);
+	} else {
+		if (rds_path_up(path))
+			rds_path_up(link->end[0]);
+	}
+	spin_unlock_bh(&link->lock);
+}
+
+static void test_path_close(struct rds_path *path, bool graceful)
+{
+	struct test_path *tp = path->priv;
+
+	if (!tp->link)
+		return;
+	link_leave(tp->link, tp->me, RDS_DROP_PEER_CLOSED);
+	tp->link = NULL;
+}
+
+static void test_conn_drop(struct net *net, void *conn)
+{
+	link_leave(conn, 1, RDS_DROP_PEER_RESET);
+}
+
+/* Large payload is shared with the sender, whose pages nobody writes to any more. */
+static bool fill(struct rds_incoming *inc, const struct rds_tx_msg *m)
+{
+	u8 *buf = rds_rx_buffer(inc);
+	size_t skip = sizeof(*m->hdr);
+	unsigned int i;
+
+	for (i = 0; i < m->nr_bv; i++, skip = 0) {
+		const struct bio_vec *bv = &m->bv[i];
+		size_t off = bv->bv_offset + skip, len = bv->bv_len - skip;
+
+		if (buf) {
+			memcpy(buf, page_address(bv->bv_page) + off, len);
+			buf += len;
+		} else if (len) {
+			get_page(bv->bv_page);
+			if (!rds_rx_add_page(inc, bv->bv_page, off, len)) {
+				put_page(bv->bv_page);
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static bool deliver(struct rds_rx_batch *batch, struct rds_path *to, const struct rds_tx_msg *m)
+{
+	bool map = m->hdr->flags == RDS_WIRE_F_CONG;
+	struct rds_incoming *inc = rds_rx_alloc(to, m->bytes - sizeof(*m->hdr), map, GFP_ATOMIC);
+
+	if (!inc || !fill(inc, m)) {
+		rds_rx_free(inc);
+		return false;
+	}
+	rds_rx_deliver(batch, inc, m->hdr);
+	return true;
+}
+
+/* Without memory the link breaks, and the core sends again over the next one. */
+static enum rds_tx_result test_xmit(struct rds_path *path, struct rds_tx_batch *batch)
+{
+	struct test_path *tp = path->priv;
+	struct test_link *link = tp->link;
+	struct rds_rx_batch rx;
+
+	spin_lock_bh(&link->lock);
+	if (!link->dead) {
+		rds_rx_begin(&rx, link->end[!tp->me]);
+		while (batch->cur && deliver(&rx, link->end[!tp->me], batch->cur))
+			rds_tx_advance(batch, batch->cur->bytes);
+		rds_rx_end(&rx);
+		rds_path_acked(path, batch->pos);
+	}
+	if (batch->cur)
+		rds_path_lost(path, RDS_DROP_SEND_ERROR);
+	spin_unlock_bh(&link->lock);
+	return batch->cur ? RDS_TX_FAILED : RDS_TX_DONE;
+}
+
+static const struct rds_transport test_transport = {
+	.owner		= THIS_MODULE,
+	.name		= "test",
+	.type		= RDS_TRANS_IB,
+	.caps		= RDS_CAP_NETNS | RDS_CAP_PREFER_LOOP | RDS_CAP_SMALLER_DIALS,
+	.path_priv_size	= sizeof(struct test_path),
+	.addr_local	= test_addr_local,
+	.path_init	= test_path_init,
+	.path_free	= test_path_free,
+	.path_connect	= test_path_connect,
+	.path_attach	= test_path_attach,
+	.path_close	= test_path_close,
+	.conn_drop	= test_conn_drop,
+	.xmit		= test_xmit,
+};
+
+static int __net_init test_net_init(struct net *net)
+{
+	struct test_net *tn = net_generic(net, test_net_id);
+
+	tn->net = net;
+	mutex_lock(&test_nets_lock);
+	list_add_tail(&tn->node, &test_nets);
+	mutex_unlock(&test_nets_lock);
+	rds_transport_net_init(&test_transport, net);
+	return 0;
+}
+
+static void __net_exit test_net_exit(struct net *net)
+{
+	struct test_net *tn = net_generic(net, test_net_id);
+
+	mutex_lock(&test_nets_lock);
+	list_del(&tn->node);
+	mutex_unlock(&test_nets_lock);
+	rds_transport_net_exit(&test_transport, net);
+}
+
+static struct pernet_operations test_net_ops = {
+	.init	= test_net_init,
+	.exit	= test_net_exit,
+	.id	= &test_net_id,
+	.size	= sizeof(struct test_net),
+};
+
+static int __init test_init(void)
+{
+	int err;
+
+	test_wq = alloc_workqueue("rds_test", WQ_UNBOUND, 0);
+	if (!test_wq)
+		return -ENOMEM;
+	err = rds_transport_register(&test_transport);
+	if (err)
+		goto out_wq;
+	rds_test_refusals(&test_transport);
+	err = register_pernet_device(&test_net_ops);
+	if (!err)
+		return 0;
+	rds_transport_unregister(&test_transport);
+out_wq:
+	destroy_workqueue(test_wq);
+	return err;
+}
+module_init(test_init);
+
+static void __exit test_exit(void)
+{
+	unregister_pernet_device(&test_net_ops);
+	destroy_workqueue(test_wq);
+	rds_transport_unregister(&test_transport);
+}
+module_exit(test_exit);
+
+MODULE_DESCRIPTION("Reliable Datagram Sockets between namespaces, for tests");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_ALIAS("rds-transport-0");
+MODULE_IMPORT_NS(RDS_NS);
