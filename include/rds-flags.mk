@@ -14,9 +14,6 @@ rds-probes := $(call rds-probe,linux/skbuff.h,\<skb_splice_from_iter\>,RDS_HAVE_
 rds-probes += $(call rds-probe,linux/socket.h,struct sockaddr_unsized,RDS_HAVE_SOCKADDR_UNSIZED)
 rds-probes += $(call rds-probe,linux/uio.h,\<iov_iter_extract_pages\>,RDS_HAVE_EXTRACT_PAGES)
 rds-probes += $(call rds-probe,linux/sysctl.h,int proc_handler.const struct,RDS_HAVE_CONST_CTL_TABLE)
-rds-probes += $(call rds-probe,linux/hrtimer.h,void hrtimer_setup\>,RDS_HAVE_HRTIMER_SETUP)
-rds-probes += $(call rds-probe,linux/workqueue.h,\<WQ_PERCPU\>,RDS_HAVE_WQ_PERCPU)
-rds-probes += $(call rds-probe,linux/timer.h,\<timer_delete_sync\>,RDS_HAVE_TIMER_DELETE)
 rds-probes += $(call rds-probe,net/sock.h,\<sk_net_refcnt_upgrade\>,RDS_HAVE_NET_REFCNT_UPGRADE)
 rds-probes += $(call rds-probe,net/net_namespace.h,\<register_net_sysctl_sz\>,RDS_HAVE_NET_SYSCTL_SZ)
 

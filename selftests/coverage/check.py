@@ -56,7 +56,7 @@ class Names:
         # A macro that glues: "cmsg." n ".tcp4" with "row7_args" given elsewhere in the file
         groups = set(re.findall(r'"([a-z0-9_]+\.)"?\s*\w+\s*"\.', text))
         groups |= set(re.findall(r'"([a-z0-9_]+\.)" n\b', text))
-        found = re.findall(r"[\"']([\w.${}%-]+)[\"']", text)
+        found = re.findall(r"[\"']([\w.${}%-]+)(?=[\"' ])", text)
         if shell:
             code = re.sub(r"^\s*#.*", "", text, flags=re.M)
             found += re.findall(r"(?<=[\s\"])([a-z][\w$-]*\.[\w.${}-]+)", code)
