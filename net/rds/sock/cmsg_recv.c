@@ -83,7 +83,7 @@ static int put_trace(struct rds_sock *rs, struct msghdr *msg, const struct rds_i
 bool rds_cmsg_zcopy_room(const struct rds_sock *rs, const struct msghdr *msg)
 {
 	return sock_flag(&rs->sk, SOCK_ZEROCOPY) &&
-	       msg->msg_controllen >= CMSG_LEN(sizeof(struct rds_zcopy_cookies));
+	       msg->msg_controllen >= CMSG_SPACE(sizeof(struct rds_zcopy_cookies));
 }
 
 /**

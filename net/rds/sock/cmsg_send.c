@@ -87,8 +87,8 @@ static int args_check(const struct cmsghdr *c)
 
 static int cookie_read(const struct cmsghdr *c, struct rds_send_req *req)
 {
-	if (cmsg_data_len(c) != sizeof(req->cookie))
-		return 0;	/* rds_cmsg_apply() has the errno */
+	if (cmsg_data_len(c) < sizeof(req->cookie))
+		return -EINVAL;
 	memcpy(&req->cookie, CMSG_DATA(c), sizeof(req->cookie));
 	req->has_cookie = true;
 	return 0;
@@ -135,7 +135,7 @@ int rds_cmsg_check(struct msghdr *msg, struct rds_send_req *req)
 	}
 	if (memory && operation)
 		return -EINVAL;
-	return req->zcopy && !req->has_cookie ? -EINVAL : 0;
+	return (msg->msg_flags & MSG_ZEROCOPY) && !req->has_cookie ? -EINVAL : 0;
 }
 
 /* Is all of a piece of user memory there, and writable if it is to be written? */
@@ -183,7 +183,7 @@ static int atomic_apply(const struct cmsghdr *c)
 {
 	struct rds_atomic_args args;
 
-	if (cmsg_data_len(c) != sizeof(args))
+	if (cmsg_data_len(c) < sizeof(args))
 		return -EINVAL;
 	memcpy(&args, CMSG_DATA(c), sizeof(args));
 	if (args.local_addr & 7)
@@ -195,7 +195,7 @@ static int atomic_apply(const struct cmsghdr *c)
 static int memory_apply(const struct cmsghdr *c)
 {
 	if (c->cmsg_type == RDS_CMSG_RDMA_MAP &&
-	    cmsg_data_len(c) == sizeof(struct rds_get_mr_args))
+	    cmsg_data_len(c) >= sizeof(struct rds_get_mr_args))
 		return -EOPNOTSUPP;
 	return -EINVAL;
 }
@@ -226,8 +226,7 @@ int rds_cmsg_apply(struct msghdr *msg, const struct rds_send_req *req, size_t le
 			err = memory_apply(c);
 			break;
 		case RDS_CMSG_ZCOPY_COOKIE:
-			err = req->zcopy && len && cmsg_data_len(c) == sizeof(req->cookie) ?
-			      0 : -EINVAL;
+			err = req->zcopy && len ? 0 : -EINVAL;
 			break;
 		default:
 			err = atomic ? -EINVAL : atomic_apply(c);

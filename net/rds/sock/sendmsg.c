@@ -103,7 +103,7 @@ static int send_check(struct rds_send *s)
 		return -EMSGSIZE;
 	if (s->req.zcopy && !(s->rs->trans->caps & RDS_CAP_ZCOPY_TX))
 		return -EOPNOTSUPP;
-	if (msg->msg_controllen || s->req.zcopy)
+	if (msg->msg_controllen || msg->msg_flags & MSG_ZEROCOPY)
 		err = rds_cmsg_check(msg, &s->req);
 	return err;
 }
