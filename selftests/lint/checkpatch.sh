@@ -20,6 +20,10 @@ ignore=FILE_PATH_CHANGES,LINUX_VERSION_CODE,CONSTANT_COMPARISON,NEW_TYPEDEFS,SPD
 ignore=$ignore,COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_UNUSED,TRAILING_SEMICOLON
 # Locks and barriers are described in the kernel-doc of the structure and in locking.rst.
 ignore=$ignore,UNCOMMENTED_DEFINITION
+# Kernel-free files cannot export what transports use of them; main.c does.
+ignore=$ignore,EXPORT_SYMBOL
+# A trace event looks like nothing else, everywhere.
+ignore_trace=$ignore,PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE
 # plat.h and the shadow headers define what the kernel's names are made of.
 ignore_shim=$ignore,PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,CAMELCASE,UNNECESSARY_CASTS
 # Programs are not the kernel: its helpers, headers and rules for messages are not theirs.
@@ -27,6 +31,8 @@ ignore_user=$ignore,PREFER_DEFINED_ATTRIBUTE_MACRO,ARRAY_SIZE,CONST_STRUCT,AVOID
 ignore_user=$ignore_user,SSCANF_TO_KSTRTO,NAKED_SSCANF,CONSIDER_KSTRTO,STRCPY,STRNCPY,STRLCPY
 ignore_user=$ignore_user,EMBEDDED_FUNCTION_NAME,SPLIT_STRING,PREFER_FALLTHROUGH,VOLATILE,ENOSYS
 ignore_user=$ignore_user,MEMORY_BARRIER,WAITQUEUE_ACTIVE,YIELD,STRING_FRAGMENTS
+# A switch over options is a table, one line each.
+ignore_user=$ignore_user,TRAILING_STATEMENTS
 
 extract() {
 	(cd "$dir" && xz -dc -T2 | tar -x --strip-components=1 --occurrence=1 --wildcards \
@@ -79,12 +85,15 @@ check() {
 cd "$top"
 bad=0
 shims=$(find include/compat net/rds/proto/plat.h -name '*.h' | sort)
-kernel=$(find net include -name '*.[ch]' ! -path 'include/compat/*' ! -name plat.h | sort)
+trace=$(find include/trace -name '*.h' | sort)
+kernel=$(find net include -name '*.[ch]' ! -path 'include/compat/*' ! -path 'include/trace/*' \
+	! -name plat.h | sort)
 user=$(find tools selftests -name '*.[ch]' | sort)
 check "$ignore_shim" --strict $shims
+check "$ignore_trace" --strict $trace
 check "$ignore" --strict $kernel
 check "$ignore_user" "" $user
-n=$(echo $shims $kernel $user | wc -w)
+n=$(echo $shims $trace $kernel $user | wc -w)
 if [ "$bad" -gt 0 ] || [ "$n" -eq 0 ]; then
 	echo "not ok lint.checkpatch, $bad of $n files"
 	exit 1
