@@ -63,6 +63,10 @@ void rds_info_unregister(int optname)
 }
 EXPORT_SYMBOL_NS_GPL(rds_info_unregister, RDS_NS);
 
+/**
+ * rds_info_mark - end of a group of records
+ * @sink: what was put so far may be handed out without the rest
+ */
 void rds_info_mark(struct rds_info_sink *sink)
 {
 	if (sink->total <= sink->room)

@@ -11,7 +11,6 @@ struct rds_info_sink;
 int rds_info_getsockopt(struct net *net, int optname, char __user *optval, int __user *optlen,
 			int len);
 
-/* What was put so far may be handed out without the rest. */
 void rds_info_mark(struct rds_info_sink *sink);
 
 #endif

@@ -8,11 +8,13 @@
 #include "ctl/internal.h"
 #include "netns.h"
 
-static const char *const drop_names[RDS_DROP_MAX] = {
-#define DROP_NAME(id, name)	[RDS_DROP_##id] = name,
+static const char *const drop_names[] = {
+#define DROP_NAME(id, name)	name,
 	RDS_DROP_REASONS(DROP_NAME)
 #undef DROP_NAME
 };
+
+static_assert(ARRAY_SIZE(drop_names) == RDS_DROP_MAX);
 
 static int drops_show(struct seq_file *seq, void *v)
 {

@@ -6,7 +6,7 @@
 #include "netns.h"
 
 /* One atomic for both limits: messages in the high half, payload bytes in the low one. */
-#define SND_ONE		(1LL << 32)
+#define SND_ONE		((s64)BIT_ULL(32))
 #define SND_BYTES(v)	((u32)(v))
 #define SND_MSGS(v)	((u32)((u64)(v) >> 32))
 
@@ -165,9 +165,9 @@ int rds_sock_charge_wait(struct rds_sock *rs, u32 bytes, long timeo)
 void rds_sock_sent(struct rds_sock *rs, unsigned int bytes, unsigned int msgs)
 {
 	s64 snd = atomic64_sub_return(msgs * SND_ONE + bytes, &rs->snd);
+	/* The atomic is a full barrier: see rds_sock_want_room() and prepare_to_wait(). */
 	bool sleeper = waitqueue_active(&rs->snd_wait);
 
-	/* The atomic is a full barrier: see rds_sock_want_room() and prepare_to_wait(). */
 	if (likely(!sleeper && !READ_ONCE(rs->snd_nospace)))
 		return;
 	if (snd_full(rs, snd))

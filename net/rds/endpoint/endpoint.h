@@ -156,6 +156,7 @@ static inline struct rds_sock *rds_sk(struct sock *sk)
 /* The port, with everything a bound socket has ordered before it; 0 while unbound. */
 static inline __be16 rds_sock_port(const struct rds_sock *rs)
 {
+	/* Pairs with the release in bind_try(). */
 	return smp_load_acquire(&rs->bound_port);
 }
 

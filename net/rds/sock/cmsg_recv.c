@@ -34,19 +34,16 @@ int rds_cmsg_put_cong(struct rds_sock *rs, struct msghdr *msg)
 
 static int put_timestamp(struct rds_sock *rs, struct msghdr *msg, ktime_t stamp)
 {
-	if (sock_flag(&rs->sk, SOCK_TSTAMP_NEW)) {
-		struct timespec64 ts = ktime_to_timespec64(stamp);
-		struct __kernel_sock_timeval tv = {
-			.tv_sec = ts.tv_sec,
-			.tv_usec = ts.tv_nsec / NSEC_PER_USEC,
-		};
+	struct __kernel_old_timeval old = ns_to_kernel_old_timeval(ktime_to_ns(stamp));
+	struct timespec64 ts = ktime_to_timespec64(stamp);
+	struct __kernel_sock_timeval tv = {
+		.tv_sec = ts.tv_sec,
+		.tv_usec = ts.tv_nsec / NSEC_PER_USEC,
+	};
 
+	if (sock_flag(&rs->sk, SOCK_TSTAMP_NEW))
 		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_NEW, sizeof(tv), &tv);
-	} else {
-		struct __kernel_old_timeval tv = ns_to_kernel_old_timeval(ktime_to_ns(stamp));
-
-		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_OLD, sizeof(tv), &tv);
-	}
+	return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_OLD, sizeof(old), &old);
 }
 
 /*

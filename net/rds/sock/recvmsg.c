@@ -17,6 +17,7 @@ static bool recv_ready(const struct rds_sock *rs, bool zcopy)
 /* Readers are woken one at a time: one that leaves passes on what it leaves. */
 static void recv_wake_next(struct rds_sock *rs)
 {
+	/* Who comes to sleep later finds by itself what was left, under the same lock as we did. */
 	if (waitqueue_active(&rs->rx_wait))
 		wake_up_interruptible(&rs->rx_wait);
 }

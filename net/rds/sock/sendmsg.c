@@ -38,7 +38,6 @@ struct rds_send {
 	bool			reserved;
 };
 
-
 /* Rows 2 to 4: the name, or else what connect left.  Returns 1 for an explicit name. */
 static int send_name(struct rds_send *s, struct rds_endpoint_addr *to)
 {
