@@ -58,7 +58,7 @@ tune() {
 	echo 1 >/proc/sys/kernel/panic_on_oops
 	# Statistics of every lock are for those who ask.
 	[ ! -e /proc/sys/kernel/lock_stat ] || echo 0 >/proc/sys/kernel/lock_stat
-	for f in unknown_nmi_panic:1 hung_task_timeout_secs:"$RDS_HUNG_S" watchdog_thresh:40; do
+	for f in unknown_nmi_panic:1 hung_task_timeout_secs:"$RDS_HUNG_S"; do
 		[ -e "/proc/sys/kernel/${f%:*}" ] && echo "${f#*:}" >"/proc/sys/kernel/${f%:*}"
 	done
 	for f in default all; do
