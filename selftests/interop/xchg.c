@@ -146,10 +146,13 @@ int main(int argc, char **argv)
 	x.rbuf = malloc(MAX_MSG + 1);
 	for (i = 0; i < x.o.streams; i++)
 		open_stream(&x, i);
-	x.ctl = ctl_open(&x.o);
 	if (x.o.sniff && sniff_start(&x.o))
 		die("cannot start the watching thread");
 	x.sniffing = x.o.sniff;
+	/* a connection can only be followed from its first byte on */
+	if (x.sniffing)
+		diag_reset_all(&x.o);
+	x.ctl = ctl_open(&x.o);
 	hello(&x, NULL);
 	x.start_ns = x.progress_ns = now_ns();
 	if (x.o.resets && x.o.ctl_listen)

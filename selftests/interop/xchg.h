@@ -23,6 +23,7 @@
 #define MS		1000000ull
 #define XMAGIC		0x58434847u
 #define XHDR_LEN	sizeof(struct xhdr)
+#define EXIT_ABANDONED	3
 #define MAX_STREAMS	16
 #define MAX_MSG		(1u << 20)
 
@@ -55,7 +56,7 @@ struct xaddr {
 struct opts {
 	struct xaddr self, peer;
 	const char *ctl, *sniff;
-	bool ctl_listen, same_clock, tx_lossy, tolerate_lost_wakeup;
+	bool ctl_listen, same_clock, tx_lossy, tolerate_lost_wakeup, abandon;
 	unsigned int streams, port, slow_rounds, resets, timeout, stuck;
 	uint32_t min_len, max_len, rcvbuf, sndbuf;
 	uint64_t count, seed, max_bytes, latency_max_ms;
@@ -149,11 +150,13 @@ bool ctl_lines(struct xchg *x, void (*fn)(struct xchg *x, char *line));
 
 /* xdiag.c: returns 1 when a connection with unacknowledged data was destroyed */
 int diag_reset_one(const struct opts *o, uint64_t *rng);
+void diag_reset_all(const struct opts *o);
 
 /* xsniff.c */
 int sniff_start(const struct opts *o);
 void sniff_stop(void);
 bool sniff_acked(unsigned int stream, uint64_t idx);
+bool sniff_map_congested(uint16_t port);
 void sniff_report(void);
 
 /* xreport.c */

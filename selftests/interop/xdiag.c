@@ -22,6 +22,7 @@
 struct found {
 	struct inet_diag_sockid id;
 	uint8_t family;
+	bool unacked;
 };
 
 static bool same_addr(uint8_t family, const __be32 *raw, const uint8_t want[16])
@@ -37,14 +38,13 @@ static bool same_addr(uint8_t family, const __be32 *raw, const uint8_t want[16])
 	return !memcmp(a, want, 16);
 }
 
-static bool wanted(const struct opts *o, const struct inet_diag_msg *m)
+static bool ours(const struct opts *o, const struct inet_diag_msg *m)
 {
 	uint8_t self[16], peer[16];
 
 	addr_mapped(&o->self, self);
 	addr_mapped(&o->peer, peer);
-	return m->idiag_wqueue &&
-	       (ntohs(m->id.idiag_sport) == RDS_TCP_PORT ||
+	return (ntohs(m->id.idiag_sport) == RDS_TCP_PORT ||
 		ntohs(m->id.idiag_dport) == RDS_TCP_PORT) &&
 	       same_addr(m->idiag_family, m->id.idiag_src, self) &&
 	       same_addr(m->idiag_family, m->id.idiag_dst, peer);
@@ -74,10 +74,11 @@ static bool take_part(const struct opts *o, char *buf, ssize_t len, struct found
 			return false;
 		if (h->nlmsg_type == NLMSG_ERROR)
 			die("sock_diag: %s", strerror(-((struct nlmsgerr *)NLMSG_DATA(h))->error));
-		if (!wanted(o, m) || *n == MAX_FOUND)
+		if (!ours(o, m) || *n == MAX_FOUND)
 			continue;
 		f[*n].id = m->id;
 		f[*n].family = m->idiag_family;
+		f[*n].unacked = m->idiag_wqueue;
 		++*n;
 	}
 	return true;
@@ -119,20 +120,41 @@ static int destroy(int fd, const struct found *f)
 	return 1;
 }
 
+static int find_all(const struct opts *o, struct found f[MAX_FOUND], unsigned int *n)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+	if (fd < 0)
+		die("netlink: %s", strerror(errno));
+	*n = 0;
+	/* an accepted IPv4 connection of the dual-stack listener is an AF_INET6 socket */
+	dump(o, fd, AF_INET, f, n);
+	dump(o, fd, AF_INET6, f, n);
+	return fd;
+}
+
 int diag_reset_one(const struct opts *o, uint64_t *rng)
 {
 	struct found f[MAX_FOUND];
-	unsigned int n = 0;
-	int fd, ret = 0;
+	unsigned int n, i, k = 0;
+	int fd = find_all(o, f, &n), ret = 0;
 
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	if (fd < 0)
-		die("netlink: %s", strerror(errno));
-	/* an accepted IPv4 connection of the dual-stack listener is an AF_INET6 socket */
-	dump(o, fd, AF_INET, f, &n);
-	dump(o, fd, AF_INET6, f, &n);
-	if (n)
-		ret = destroy(fd, &f[rng_next(rng) % n]);
+	for (i = 0; i < n; i++)
+		if (f[i].unacked)
+			f[k++] = f[i];
+	if (k)
+		ret = destroy(fd, &f[rng_next(rng) % k]);
 	close(fd);
 	return ret;
+}
+
+void diag_reset_all(const struct opts *o)
+{
+	struct found f[MAX_FOUND];
+	unsigned int n;
+	int fd = find_all(o, f, &n);
+
+	while (n--)
+		destroy(fd, &f[n]);
+	close(fd);
 }

@@ -2,6 +2,7 @@
 /* What the other end says on the control channel. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -120,6 +121,9 @@ void on_line(struct xchg *x, char *line)
 	x->progress_ns = now_ns();
 	if (!strncmp(line, "HELLO ", 6)) {
 		hello(x, line);
+	} else if (!strcmp(line, "ABANDON")) {
+		printf("# %s: given up by the other end\n", x->o.label);
+		exit(EXIT_ABANDONED);
 	} else if (!strcmp(line, "FIN")) {
 		x->peer_fin = true;
 	} else if (sscanf(line, "TOKEN %u", &x->reset_no) == 1) {

@@ -19,12 +19,14 @@ static const char usage_text[] =
 	"  --tx-lossy             what we send may be missing if the peer's TCP acknowledged it\n"
 	"  --sniff IFACE          watch acknowledgements on IFACE to prove the above\n"
 	"  --same-clock --latency-max MS --timeout S --stuck S --label TEXT\n"
-	"  --tolerate-lost-wakeup\n";
+	"  --tolerate-lost-wakeup  the stack here may forget to wake a congested sender\n"
+	"  --abandon              exit status 3 when the peer's last map on the wire (--sniff) keeps\n"
+	"                         a port congested though its reader waits for more\n";
 
 enum {
 	O_CTL_LISTEN = 256, O_CTL_CONNECT, O_COUNT, O_SEED, O_STREAMS, O_PORT, O_MIN, O_MAX,
 	O_BYTES, O_FLAT, O_SNDBUF, O_RCVBUF, O_SLOW, O_RESETS, O_LOSSY, O_SNIFF, O_CLOCK, O_LAT,
-	O_TIMEOUT, O_STUCK, O_LABEL, O_TOLERATE,
+	O_TIMEOUT, O_STUCK, O_LABEL, O_TOLERATE, O_ABANDON,
 };
 
 static const struct option longs[] = {
@@ -39,6 +41,7 @@ static const struct option longs[] = {
 	{ "same-clock", 0, NULL, O_CLOCK }, { "latency-max", 1, NULL, O_LAT },
 	{ "timeout", 1, NULL, O_TIMEOUT }, { "stuck", 1, NULL, O_STUCK },
 	{ "label", 1, NULL, O_LABEL }, { "tolerate-lost-wakeup", 0, NULL, O_TOLERATE },
+	{ "abandon", 0, NULL, O_ABANDON },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -131,6 +134,7 @@ static void opt_other(struct opts *o, int c, const char *arg)
 	case O_CLOCK: o->same_clock = true; break;
 	case O_LABEL: o->label = arg; break;
 	case O_TOLERATE: o->tolerate_lost_wakeup = true; break;
+	case O_ABANDON: o->abandon = true; break;
 	default: opt_number(o, c, number(arg ? arg : ""));
 	}
 }

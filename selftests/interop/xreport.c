@@ -119,7 +119,7 @@ static bool judge_rx(struct xchg *x, unsigned int i)
 	for (idx = 0; idx < r->total; idx++)
 		missing += !bits_test(&r->seen, idx);
 	printf("# %s stream %u received %llu of %llu, missing %llu, doubled %llu, reordered %llu, damaged %llu; longest gap %llu ms",
-	       x->o.label, i, (ull)r->got, (ull)r->total, (ull)missing, (ull)r->dup,
+	       x->o.label, i, (ull)(r->total - missing), (ull)r->total, (ull)missing, (ull)r->dup,
 	       (ull)r->reorder, (ull)r->bad, (ull)(r->max_gap / 1000000));
 	if (x->o.same_clock)
 		printf("; slowest message %llu.%03llu ms (number %llu, %u bytes)",

@@ -21,7 +21,8 @@
 
 #define RDS_TCP_PORT	16385
 #define RDS_HDR		48
-#define KEEP		(RDS_HDR + XHDR_LEN)
+#define MAP_BYTES	8192
+#define KEEP		(RDS_HDR + MAP_BYTES)
 #define MAX_CONNS	512
 
 struct sent {
@@ -29,12 +30,17 @@ struct sent {
 	uint64_t index;
 };
 
+/* One direction of a connection: next is the number of the next stream byte to parse. */
+struct flow {
+	bool broken;
+	uint32_t next, have, body_left;
+	uint8_t head[RDS_HDR + MAP_BYTES];
+};
+
 struct conn {
 	uint16_t sport, dport;		/* as in the packets we send */
-	bool live, broken;
-	uint32_t next;			/* next stream byte to parse */
-	uint32_t have, body_left;
-	uint8_t head[KEEP];
+	bool live, in_known, out_known;
+	struct flow out, in;
 	struct sent *q;
 	size_t qhead, qlen, qcap;
 };
@@ -43,7 +49,7 @@ struct conn {
 struct seg {
 	uint16_t sport, dport;
 	uint32_t seq, ack, len;
-	bool syn, ours;
+	bool syn, first_syn, ours;
 	const uint8_t *data;
 };
 
@@ -54,8 +60,10 @@ static struct {
 	struct conn conns[MAX_CONNS];
 	unsigned int nconns, broken;
 	struct bits acked[MAX_STREAMS];
-	uint64_t packets, drops;
-} sn;
+	pthread_mutex_t lock;
+	uint8_t map[MAP_BYTES];		/* the last one the peer sent */
+	uint64_t packets, drops, maps;
+} sn = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static uint32_t be32(const uint8_t *p)
 {
@@ -126,6 +134,7 @@ static bool parse_seg(const uint8_t *p, size_t len, struct seg *s)
 	s->seq = be32(t + 4);
 	s->ack = be32(t + 8);
 	s->syn = t[13] & 2;
+	s->first_syn = s->syn && !(t[13] & 16);
 	s->data = t + off;
 	s->len = tl - off;
 	return s->sport == RDS_TCP_PORT || s->dport == RDS_TCP_PORT;
@@ -142,28 +151,49 @@ static struct conn *find_conn(const struct seg *s)
 	return NULL;
 }
 
-static void new_conn(const struct seg *s)
+static struct conn *new_conn(const struct seg *s)
 {
 	struct conn *c = find_conn(s);
 
-	if (c && c->next == s->seq + 1)
-		return;		/* a repeated SYN */
 	if (c)
 		c->live = false;
 	if (sn.nconns == MAX_CONNS) {
 		sn.broken++;
-		return;
+		return NULL;
 	}
 	c = &sn.conns[sn.nconns++];
-	*c = (struct conn){ .sport = s->sport, .dport = s->dport, .live = true,
-			    .next = s->seq + 1 };
+	*c = (struct conn){ .sport = s->ours ? s->sport : s->dport,
+			    .dport = s->ours ? s->dport : s->sport, .live = true };
+	return c;
+}
+
+/* Each end's first number is in its SYN; a repeated SYN changes nothing. */
+static void on_syn(const struct seg *s)
+{
+	struct conn *c = find_conn(s);
+	uint32_t first = s->seq + 1;
+
+	if (s->first_syn) {
+		if (c && (s->ours ? c->out.next : c->in.next) == first)
+			return;
+		c = new_conn(s);
+	}
+	if (!c)
+		return;
+	if (s->ours && !c->out_known) {
+		c->out_known = true;
+		c->out.next = first;
+	} else if (!s->ours && !c->in_known) {
+		c->in_known = true;
+		c->in.next = first;
+	}
 }
 
 static void remember(struct conn *c, uint32_t end)
 {
 	struct xhdr h;
 
-	memcpy(&h, c->head + RDS_HDR, sizeof(h));
+	memcpy(&h, c->out.head + RDS_HDR, sizeof(h));
 	if (h.magic != XMAGIC || h.stream >= MAX_STREAMS)
 		return;
 	if (c->qlen == c->qcap) {
@@ -175,57 +205,67 @@ static void remember(struct conn *c, uint32_t end)
 	c->q[c->qlen++] = (struct sent){ .end = end, .stream = h.stream, .index = h.index };
 }
 
+static void on_message(struct conn *c, struct flow *f, uint32_t end)
+{
+	if (f == &c->out) {
+		if (f->have >= RDS_HDR + XHDR_LEN)
+			remember(c, end);
+	} else if (f->head[24] == 1 && f->have == KEEP) {
+		pthread_mutex_lock(&sn.lock);
+		memcpy(sn.map, f->head + RDS_HDR, MAP_BYTES);
+		sn.maps++;
+		pthread_mutex_unlock(&sn.lock);
+	}
+}
+
 /* Runs over new stream bytes; seq is the number of the first of them. */
-static void feed(struct conn *c, const uint8_t *p, uint32_t n, uint32_t seq)
+static void feed(struct conn *c, struct flow *f, const uint8_t *p, uint32_t n, uint32_t seq)
 {
 	while (n) {
-		uint32_t want, take;
+		uint32_t want = f->have < RDS_HDR ? RDS_HDR - f->have : f->body_left;
+		uint32_t take = n < want ? n : want;
 
-		want = c->have < RDS_HDR ? RDS_HDR - c->have : c->body_left;
-		take = n < want ? n : want;
-		if (c->have < KEEP) {
-			uint32_t room = KEEP - c->have;
+		if (f->have < KEEP) {
+			uint32_t room = KEEP - f->have;
 
-			memcpy(c->head + c->have, p, take < room ? take : room);
+			memcpy(f->head + f->have, p, take < room ? take : room);
 		}
-		if (c->have >= RDS_HDR)
-			c->body_left -= take;
-		c->have += take;
+		if (f->have >= RDS_HDR)
+			f->body_left -= take;
+		f->have += take;
 		p += take;
 		n -= take;
 		seq += take;
-		if (c->have == RDS_HDR && be32(c->head + 16)) {
-			c->body_left = be32(c->head + 16);
-		} else if (c->have >= RDS_HDR && !c->body_left) {
-			if (c->have >= KEEP)
-				remember(c, seq);
-			c->have = 0;
+		if (f->have == RDS_HDR)
+			f->body_left = be32(f->head + 16);
+		if (f->have >= RDS_HDR && !f->body_left) {
+			on_message(c, f, seq);
+			f->have = 0;
 		}
 	}
 }
 
-static void on_sent(const struct seg *s)
+static void on_data(const struct seg *s)
 {
-	struct conn *c;
+	struct conn *c = find_conn(s);
+	struct flow *f;
 	uint32_t skip;
 
-	if (s->syn) {
-		new_conn(s);
+	if (!c || !s->len || !(s->ours ? c->out_known : c->in_known))
 		return;
-	}
-	c = find_conn(s);
-	if (!c || c->broken || !s->len)
+	f = s->ours ? &c->out : &c->in;
+	if (f->broken)
 		return;
-	if (seq_after(s->seq, c->next)) {
-		c->broken = true;
+	if (seq_after(s->seq, f->next)) {
+		f->broken = true;
 		sn.broken++;
 		return;
 	}
-	skip = c->next - s->seq;
+	skip = f->next - s->seq;
 	if (skip >= s->len)
 		return;
-	feed(c, s->data + skip, s->len - skip, c->next);
-	c->next += s->len - skip;
+	feed(c, f, s->data + skip, s->len - skip, f->next);
+	f->next += s->len - skip;
 }
 
 static void on_ack(const struct seg *s)
@@ -252,9 +292,11 @@ static void drain(void)
 		sn.packets++;
 		if (!parse_seg(pkt, n, &s))
 			continue;
-		if (s.ours)
-			on_sent(&s);
+		if (s.syn)
+			on_syn(&s);
 		else
+			on_data(&s);
+		if (!s.ours)
 			on_ack(&s);
 	}
 }
@@ -312,9 +354,19 @@ bool sniff_acked(unsigned int stream, uint64_t idx)
 	return bits_test(&sn.acked[stream], idx);
 }
 
+bool sniff_map_congested(uint16_t port)
+{
+	bool set;
+
+	pthread_mutex_lock(&sn.lock);
+	set = sn.map[port / 8] & (1u << (port % 8));
+	pthread_mutex_unlock(&sn.lock);
+	return set;
+}
+
 void sniff_report(void)
 {
-	printf("# watched: %llu packets, %u connections, %llu packets dropped, %u lost track\n",
-	       (unsigned long long)sn.packets, sn.nconns, (unsigned long long)sn.drops,
+	printf("# watched: %llu packets, %llu maps, %u connections, %llu packets dropped, %u lost track\n",
+	       (unsigned long long)sn.packets, (unsigned long long)sn.maps, sn.nconns, (unsigned long long)sn.drops,
 	       sn.broken);
 }

@@ -2,6 +2,7 @@
 /* The sending half. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -11,6 +12,7 @@
 #define TAIL_EVERY	(200 * MS)
 /* A congested sender that nobody woke for so long tries by itself, and that is counted. */
 #define WAKEUP_LIMIT	(3000 * MS)
+#define ABANDON_AFTER	(8000 * MS)
 
 void tx_finish(struct xchg *x, unsigned int i, uint64_t total)
 {
@@ -103,6 +105,19 @@ static bool wakeup_overdue(const struct stream *s, uint64_t now)
 	return s->tx.congested && !s->rx.stalled && now - s->tx.congested_since > WAKEUP_LIMIT;
 }
 
+/*
+ * In-tree now and then leaves a bit set in its map although the socket was emptied: the flip that
+ * set it overtook the one that cleared it. Nothing helps that port then.
+ */
+static void abandon(struct xchg *x, unsigned int i)
+{
+	report_state(x);
+	printf("# %s stream %u: the peer's last map on the wire says congested, its reader waits\n",
+	       x->o.label, i);
+	ctl_say(x, "ABANDON");
+	exit(EXIT_ABANDONED);
+}
+
 void tx_work(struct xchg *x, unsigned int i)
 {
 	struct stream *s = &x->s[i];
@@ -114,6 +129,9 @@ void tx_work(struct xchg *x, unsigned int i)
 	if (t->done || t->full)
 		return;
 	if (t->congested) {
+		if (x->o.abandon && now - x->progress_ns > ABANDON_AFTER && !s->rx.stalled &&
+		    sniff_map_congested(s->port))
+			abandon(x, i);
 		if (!wakeup_overdue(s, now))
 			return;
 		t->congested_since = now;

@@ -14,13 +14,11 @@ else
 fi
 limit=$((limit * ${RDS_SLOW:-1}))
 
-lossy=
+lossy='' watch='' tolerate=''
 case "$peer_stack" in
-intree*) lossy="--tx-lossy --sniff rds0" ;;
+intree*) lossy="--tx-lossy --sniff rds0" watch="--abandon --sniff rds0" ;;
 esac
-
-# In-tree forgets now and then to wake a congested sender; ours may not.
-tolerate=
+# In-tree may forget to wake a congested sender; ours may not.
 case "$RDS_STACK" in
 intree*) tolerate=--tolerate-lost-wakeup ;;
 esac
@@ -31,16 +29,28 @@ else
 	ctl="--ctl-connect $RDS_CTLPEER"
 fi
 
-# xchg NAME PORT OPTIONS...
-xchg() {
+# run_xchg NAME PORT OPTIONS...
+run_xchg() {
 	name=$1 port=$2
 	shift 2
-	if timeout $((limit + 20)) "$RDS_BIN/rds-xchg" $ctl,"$port" --port "$port" --label "$name" \
-	    --timeout "$limit" --stuck "$((30 * ${RDS_SLOW:-1}))" $tolerate "$@" "$self" "$peer"; then
-		ok "$name"
-	else
-		not_ok "$name" "rds-xchg exit status $?"
-	fi
+	timeout $((limit + 20)) "$RDS_BIN/rds-xchg" $ctl,"$port" --port "$port" --label "$name" \
+		--timeout "$limit" --stuck "$((30 * ${RDS_SLOW:-1}))" $tolerate "$@" "$self" "$peer"
+}
+
+# In-tree's receiving side now and then leaves a port's bit set in the map it sends. Where the wire
+# shows that, the run starts anew on another port; it is said how often.
+congestion() {
+	tries=0
+	while :; do
+		run_xchg "interop.v$fam.congestion" $((base + 10 + tries)) --count $slow_count \
+			--seed $((fam * 1000 + 2)) --flat --max-len 8192 \
+			--slow-reader $slow_rounds $watch
+		rc=$?
+		tries=$((tries + 1))
+		[ $rc = 3 ] && [ $tries -lt 8 ] || break
+	done
+	echo "# interop.v$fam.congestion: given up $((tries - 1)) times because of in-tree's map"
+	return $rc
 }
 
 modprobe -q tcp_diag || :
@@ -54,11 +64,13 @@ for fam in 4 6; do
 	[ "$fam$RDS_GUEST" = 4a ] || [ "$fam$RDS_GUEST" = 6b ] || barrier first$fam
 	check "interop.v$fam.ping" "$RDS_BIN/rds-probe" ping 20 "$self" "$peer" 10000
 	[ "$fam$RDS_GUEST" = 4b ] || [ "$fam$RDS_GUEST" = 6a ] || barrier first$fam
-	xchg "interop.v$fam.exchange" $((base + 1)) --count $count --seed $((fam * 1000 + 1)) \
-		--sndbuf 2097152 --rcvbuf 2097152
-	xchg "interop.v$fam.congestion" $((base + 2)) --count $slow_count --seed $((fam * 1000 + 2)) \
-		--flat --max-len 8192 --slow-reader $slow_rounds
-	xchg "interop.v$fam.resets" $((base + 3)) --count $reset_count --seed $((fam * 1000 + 3)) \
-		--sndbuf 2097152 --rcvbuf 2097152 --max-bytes 4000000000 --resets $resets $lossy
+	# Room enough that only the test for congestion congests.
+	big="--sndbuf 2097152 --rcvbuf 67108864"
+	check "interop.v$fam.exchange" run_xchg "interop.v$fam.exchange" $((base + 1)) \
+		--count $count --seed $((fam * 1000 + 1)) $big
+	check "interop.v$fam.congestion" congestion
+	check "interop.v$fam.resets" run_xchg "interop.v$fam.resets" $((base + 3)) $big \
+		--count $reset_count --seed $((fam * 1000 + 3)) --max-bytes 4000000000 \
+		--resets $resets $lossy
 done
 exit $LIB_FAILED
