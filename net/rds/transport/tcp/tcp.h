@@ -15,8 +15,8 @@
  * removed under the socket lock, and TCP calls them under the socket lock only, so that none is
  * running or about to once rds_tcp_conn_detach() has returned.
  *
- * Sockets hold no reference to their namespace: they are all gone before it is.  The exception
- * is one that still has to send when its path is done with it (rds_tcp_release_fin()).
+ * Sockets hold no reference to their namespace: they are gone before it is.  One that still has
+ * to send when its path is done with it gets a reference (rds_tcp_release_fin()).
  *
  * Locks, outermost first:
  *
@@ -43,7 +43,6 @@
 #include <linux/workqueue.h>
 
 #include <net/sock.h>
-
 #include <net/rds/stream.h>
 #include <net/rds/transport.h>
 
@@ -57,7 +56,7 @@ struct ctl_table_header;
 /* How long a connection may take to end in good order, and one whose peer has ended already */
 #define RDS_TCP_DRAIN_TIME	(2 * HZ)
 #define RDS_TCP_LAST_ACK_TIME	(HZ / 10)
-/* Before receiving or sending is tried again when memory was short */
+/* Before going on when memory was short */
 #define RDS_TCP_RETRY_TIME	max(1, HZ / 100)
 
 /* Own counters, in the order of the wire document, section 6.8 */
@@ -76,7 +75,6 @@ struct rds_tcp_stats { RDS_TCP_STATS(RDS_TCP_STATS_FIELD) };
 #define rds_tcp_stat_inc(tn, name)	this_cpu_inc((tn)->stats->name)
 
 enum { RDS_TCP_LISTEN_V6, RDS_TCP_LISTEN_V4, RDS_TCP_LISTENERS };
-
 /**
  * struct rds_tcp_net - a network namespace
  * @net: itself
