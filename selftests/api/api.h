@@ -134,6 +134,7 @@ long do_connect(int fd, const char *host, int port);
 long set_int(int fd, int level, int opt, int v);
 long get_int(int fd, int level, int opt);
 long set_opt(int fd, int level, int opt, const void *v, socklen_t len);
+void transport_note(const char *label, int fd);
 void set_timeo(int fd, int opt, int ms);
 void ctl_add(struct ctl *c, int level, int type, const void *data, size_t len);
 long send_msg(int fd, const union addr *to, const void *buf, size_t len, const struct ctl *c,
@@ -185,7 +186,7 @@ long counter(int fd, const char *name);
 #define TABLE_LIST(X) \
 	X(bind) X(connect) X(names) X(send) X(sendmem) X(cmsg) X(recv) X(recvmem) X(poll) \
 	X(sockopt) X(transport) X(info) X(records) X(counters) X(cong) X(monitor) X(zcopy) X(stamp) \
-	X(loop) X(ioctl) X(sysctl) X(cancel) X(race) X(regress)
+	X(loop) X(ioctl) X(cancel) X(race) X(regress) X(sysctl)
 #define X(t) extern const struct api_case t##_cases[];
 TABLE_LIST(X)
 #undef X

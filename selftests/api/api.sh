@@ -23,9 +23,26 @@ run_as() {
 	# shellcheck disable=SC2086
 	"$RDS_BIN/rds-api" "$@" ${RDS_ARGS:-}
 	_rc=$?
+	[ "$RDS_STACK" = ours ] || cut
 	ip netns del A
 	ip netns del B
+	[ "$RDS_STACK" = ours ] || let_go
 	return $_rc
+}
+
+# A healthy connection of in-tree keeps its namespace alive for good: take the link away, then the
+# sockets.
+cut() {
+	ip -n A link del veth0
+	for _n in A B; do
+		ip netns exec $_n ss -K -t 'sport = :16385 or dport = :16385' >/dev/null
+	done
+}
+
+# Each bind that failed keeps a reference of in-tree's rds_tcp for good.
+let_go() {
+	rmmod -f rds_tcp
+	rmmod rds
 }
 
 # Ours first: in-tree's failing binds keep references of rds_tcp for good, it cannot be unloaded.

@@ -71,7 +71,7 @@ static void good_lengths(const struct api_case *c)
 
 static void other_levels(const struct api_case *c)
 {
-	static const int levels[] = { 0, SOL_IP, 6 /* TCP */, IPPROTO_IPV6, 275, 277, -1 };
+	static const int levels[] = { 0, SOL_SOCKET, 6, IPPROTO_IPV6, 275, 277 };
 	struct link l = link_open(c->num);
 	unsigned int i;
 
@@ -315,28 +315,46 @@ static void not_queued(const struct api_case *c)
 	{ "cmsg." n ".self6", f, w, .num = SELF6 }, \
 	{ "cmsg." n ".lo4", f, w, .num = LO4 }
 #define ALL_EINVAL "0-80:EINVAL"
+#define MAP_LEN "0-31:EINVAL,32-80:EOPNOTSUPP"
+#define ATOMIC_NULL "0-71:EINVAL,72-80:EFAULT"
+#define ATOMIC_LEN "0-71:EINVAL,72-80:EOPNOTSUPP"
+#define ATOMIC1 "aligned=EOPNOTSUPP unaligned=EFAULT null=EFAULT unmapped=EFAULT kernel=EFAULT"
+#define ATOMIC4 ATOMIC1 " " ATOMIC1 " " ATOMIC1 " " ATOMIC1
+#define RDMA_ARGS "good=EOPNOTSUPP none=EINVAL bad_vec=EFAULT half_vec=EFAULT nr1025=EMSGSIZE " \
+	"nr2^31=EMSGSIZE nr2^32=EMSGSIZE nr2^63=EMSGSIZE empty=EINVAL wrap=EINVAL most=EINVAL " \
+	"2^32=EINVAL null=EFAULT kernel=EFAULT remote_short=EINVAL remote_max=EOPNOTSUPP " \
+	"remote_max+1=EMSGSIZE remote_2^32=EMSGSIZE remote_2^63=EMSGSIZE"
+#define MAPS "good=EOPNOTSUPP cookie=EOPNOTSUPP bad_cookie=EOPNOTSUPP unmapped=EOPNOTSUPP " \
+	"empty=EOPNOTSUPP wrap=EOPNOTSUPP huge=EOPNOTSUPP dest=EINVAL dest0=EINVAL"
+#define PAIR_ATOMIC "=1:EOPNOTSUPP,2-3:EINVAL,6-9:EINVAL,12:EINVAL "
+#define PAIRS "1=1-3:EINVAL,6-9:EOPNOTSUPP,12:EINVAL 2=1-3:EINVAL,6-9:EINVAL,12:EINVAL " \
+	"3=1:EINVAL,2-3:EOPNOTSUPP,6-9:EINVAL,12:EOPNOTSUPP 6" PAIR_ATOMIC "7" PAIR_ATOMIC "8" \
+	PAIR_ATOMIC "9" PAIR_ATOMIC "12=1-3:EINVAL,6-9:EINVAL,12:EINVAL"
 
 const struct api_case cmsg_cases[] = {
 	WAYS("row11_types", types, "0:EINVAL,4-5:EINVAL,10-11:EINVAL,13-40:EINVAL,2147483647:EINVAL"),
-	WAYS("other_levels", other_levels, "?"),
-	{ "cmsg.row7_malformed", malformed, "?" },
+	WAYS("other_levels", other_levels, "0-1:1,6:1,41:1,275:1,277:1"),
+	{ "cmsg.row7_malformed", malformed, "cmsg_len=0-15:EINVAL,16-24:1,25-40:EINVAL "
+	  "controllen=0-15:1,16-23:EINVAL,24-39:1,40:EINVAL huge=EINVAL second_short=EINVAL" },
 	BOTH("len_args", lengths, ALL_EINVAL, ALL_EINVAL, RDS_CMSG_RDMA_ARGS),
 	BOTH("len_dest", lengths, ALL_EINVAL, ALL_EINVAL, RDS_CMSG_RDMA_DEST),
-	BOTH("len_map", lengths, "?", "?", RDS_CMSG_RDMA_MAP),
-	BOTH("len_fadd", lengths, "?", "?", RDS_CMSG_ATOMIC_FADD),
-	BOTH("len_cswp", lengths, "?", "?", RDS_CMSG_ATOMIC_CSWP),
-	BOTH("len_masked_fadd", lengths, "?", "?", RDS_CMSG_MASKED_ATOMIC_FADD),
-	BOTH("len_masked_cswp", lengths, "?", "?", RDS_CMSG_MASKED_ATOMIC_CSWP),
+	BOTH("len_map", lengths, MAP_LEN, MAP_LEN, RDS_CMSG_RDMA_MAP),
+	BOTH("len_fadd", lengths, ATOMIC_NULL, ATOMIC_NULL, RDS_CMSG_ATOMIC_FADD),
+	BOTH("len_cswp", lengths, ATOMIC_NULL, ATOMIC_NULL, RDS_CMSG_ATOMIC_CSWP),
+	BOTH("len_masked_fadd", lengths, ATOMIC_NULL, ATOMIC_NULL, RDS_CMSG_MASKED_ATOMIC_FADD),
+	BOTH("len_masked_cswp", lengths, ATOMIC_NULL, ATOMIC_NULL, RDS_CMSG_MASKED_ATOMIC_CSWP),
 	BOTH("len_zcopy", lengths, ALL_EINVAL, ALL_EINVAL, RDS_CMSG_ZCOPY_COOKIE),
-	BOTH("good_len_args", good_lengths, "?", "?", RDS_CMSG_RDMA_ARGS),
-	BOTH("good_len_map", good_lengths, "?", "?", RDS_CMSG_RDMA_MAP),
-	BOTH("good_len_fadd", good_lengths, "?", "?", RDS_CMSG_ATOMIC_FADD),
-	BOTH("good_len_masked_cswp", good_lengths, "?", "?", RDS_CMSG_MASKED_ATOMIC_CSWP),
-	WAYS("row8_17_rdma_args.CVE-2010-3865.CVE-2010-4175.CVE-2018-5332", rdma_args, "?"),
-	WAYS("row17_notify", notify_args, "?"),
-	WAYS("row17_atomics.CVE-2018-5333", atomics, "?"),
-	WAYS("row16_maps.CVE-2018-7492", maps, "?"),
-	WAYS("row16_pairs", pairs, "?"),
-	WAYS("not_queued", not_queued, "full=2304 first=0/16+TRUNC"),
+	BOTH("good_len_args", good_lengths, "0-55:EINVAL,56-80:EOPNOTSUPP", "0-55:EINVAL,56-80:EOPNOTSUPP", RDS_CMSG_RDMA_ARGS),
+	BOTH("good_len_map", good_lengths, MAP_LEN, MAP_LEN, RDS_CMSG_RDMA_MAP),
+	BOTH("good_len_fadd", good_lengths, ATOMIC_LEN, ATOMIC_LEN, RDS_CMSG_ATOMIC_FADD),
+	BOTH("good_len_masked_cswp", good_lengths, ATOMIC_LEN, ATOMIC_LEN, RDS_CMSG_MASKED_ATOMIC_CSWP),
+	WAYS("row8_17_rdma_args.CVE-2010-3865.CVE-2010-4175.CVE-2018-5332", rdma_args, RDMA_ARGS),
+	WAYS("row17_notify", notify_args, "flags=0-9:EOPNOTSUPP notified=EAGAIN received=EAGAIN"),
+	WAYS("row17_atomics.CVE-2018-5333", atomics, ATOMIC4),
+	WAYS("row16_maps.CVE-2018-7492", maps, MAPS),
+	WAYS("row16_pairs", pairs, PAIRS),
+	{ "cmsg.not_queued.tcp4", not_queued, "full=2304 first=0/16+TRUNC", .num = TCP4 },
+	{ "cmsg.not_queued.self6", not_queued, "full=2304 first=0/28+TRUNC", .num = SELF6 },
+	{ "cmsg.not_queued.lo4", not_queued, "full=2304 first=0/16+TRUNC", .num = LO4 },
 	{ }
 };

@@ -148,8 +148,8 @@ const struct api_case ioctl_cases[] = {
 	{ "ioctl.unsupported", unsupported, "listen=EOPNOTSUPP accept=EOPNOTSUPP accept4=EOPNOTSUPP "
 	  "shut_rd=EOPNOTSUPP shut_wr=EOPNOTSUPP shut_rdwr=EOPNOTSUPP socketpair=EOPNOTSUPP "
 	  "mmap=ENODEV lseek=ESPIPE pread=ESPIPE ftruncate=EINVAL fsync=EINVAL" },
-	{ "ioctl.spliced.tcp4", spliced, "?", .num = TCP4 },
-	{ "ioctl.spliced.lo4", spliced, "?", .num = LO4 },
+	{ "ioctl.spliced.tcp4", spliced, "splice_to=EOPNOTSUPP sendfile=EOPNOTSUPP splice_from=0", .num = TCP4 },
+	{ "ioctl.spliced.lo4", spliced, "splice_to=EOPNOTSUPP sendfile=EOPNOTSUPP splice_from=0", .num = LO4 },
 	{ "ioctl.protocols", protocols, "RDS" },
 	{ }
 };

@@ -83,6 +83,7 @@ static const char *wanted(const struct api_case *c)
 static void run_case(const struct api_case *c)
 {
 	const char *why;
+	long took = now_ms();
 	pid_t pid;
 
 	memset(result, 0, sizeof(*result));
@@ -93,6 +94,9 @@ static void run_case(const struct api_case *c)
 	why = pid < 0 ? "fork" : reap(pid);
 	if (!why && strcmp(result->text, wanted(c)))
 		why = "result differs from the expected one";
+	took = now_ms() - took;
+	if (took > 500)
+		printf("# %s took %ld ms\n", c->name, took);
 	printf("# result %s %s\n", c->name, result->text);
 	if (log_file)
 		fprintf(log_file, "# result %s %s\n", c->name, result->text);

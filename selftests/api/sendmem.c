@@ -92,33 +92,28 @@ static void read_only(const struct api_case *c)
 	r("same", !memcmp(b, text, sizeof(text)));
 }
 
+/* sendmmsg marks all but the last with a flag that is refused: only single ones get through. */
 static void many_messages(const struct api_case *c)
 {
-	static struct mmsghdr m[16];
-	static struct iovec iov[16];
+	static struct mmsghdr m[4];
+	static struct iovec iov[4];
 	struct link l = link_open(c->num);
-	static char b[16];
+	char b[16] = "";
 	int i;
 
-	for (i = 0; i < 16; i++) {
+	for (i = 0; i < 4; i++) {
 		iov[i] = (struct iovec){ b, i };
 		m[i].msg_hdr = (struct msghdr){ .msg_name = &l.to, .msg_namelen = addr_len(&l.to),
 						.msg_iov = &iov[i], .msg_iovlen = 1 };
 	}
-	iov[9].iov_base = page_hole(0);
-	r("sendmmsg", sendmmsg(l.tx, m, 16, 0));
-	r("rest", sendmmsg(l.tx, m + 9, 7, 0) < 0 ? -errno : 0);
-	for (i = 0; i < 9; i++) {
-		struct rx x = rx_msg(l.rx, b, sizeof(b), 0, 0);
-
-		sweep(i, x.ret);
-	}
-	sweep_end("recv");
+	r("four", sendmmsg(l.tx, m, 4, 0) < 0 ? -errno : 0);
+	r("one", sendmmsg(l.tx, m + 3, 1, 0));
+	r("recv", recv(l.rx, b, sizeof(b), 0));
 }
 
 #define PAYLOAD(n) "0-1:EFAULT,47-48:EFAULT,100:EFAULT,4095-4097:EFAULT,8192:EFAULT,20000:EFAULT " \
 	"kernel=EFAULT null=EFAULT after=2 recv=2/" n
-#define MANY "sendmmsg=9 rest=EFAULT recv=0:0,1:1,2:2,3:3,4:4,5:5,6:6,7:7,8:8"
+#define MANY "four=EOPNOTSUPP one=1 recv=3"
 
 const struct api_case sendmem_cases[] = {
 	{ "sendmem.row14_payload.tcp4.CVE-2010-3904", payload, PAYLOAD("16"), .num = TCP4 },

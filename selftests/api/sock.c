@@ -90,6 +90,18 @@ long get_int(int fd, int level, int opt)
 	return v;
 }
 
+/* The number of the transport, or why it cannot be had. */
+void transport_note(const char *label, int fd)
+{
+	int v = 0;
+	socklen_t len = sizeof(v);
+
+	if (getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &v, &len))
+		r(label, -errno);
+	else
+		note("%s=%d", label, v);
+}
+
 void set_timeo(int fd, int opt, int ms)
 {
 	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };

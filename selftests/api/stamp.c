@@ -25,36 +25,26 @@ static struct rx one(const struct link *l)
 
 static void kinds(const struct api_case *c)
 {
-	struct link l = link_open(c->num);
-	struct rx x;
+	static const struct {
+		const char *name;
+		int level, opt, type;
+	} k[] = { { "old", SOL_SOCKET, TS_OLD, TS_OLD }, { "new", SOL_SOCKET, TS_NEW, TS_NEW },
+		  { "rds_old", SOL_RDS, TS_OLD, TS_OLD }, { "rds_new", SOL_RDS, TS_NEW, TS_NEW },
+		  { "ns", SOL_SOCKET, SO_TIMESTAMPNS, TS_OLD } };
+	unsigned int i;
 
-	need(!set_int(l.rx, SOL_SOCKET, TS_OLD, 1));
-	x = one(&l);
-	rx_note("old", &x);
-	r("recent", recent(&x, TS_OLD));
-	need(!set_int(l.rx, SOL_SOCKET, TS_OLD, 0));
-	x = one(&l);
-	rx_note("off", &x);
-	need(!set_int(l.rx, SOL_SOCKET, TS_NEW, 1));
-	x = one(&l);
-	rx_note("new", &x);
-	r("recent", recent(&x, TS_NEW));
-	need(!set_int(l.rx, SOL_SOCKET, TS_NEW, 0));
-	r("rds_old", set_int(l.rx, SOL_RDS, TS_OLD, 1));
-	x = one(&l);
-	rx_note("recv", &x);
-	r("rds_off", set_int(l.rx, SOL_RDS, TS_OLD, 0));
-	x = one(&l);
-	rx_note("recv", &x);
-	r("rds_new", set_int(l.rx, SOL_RDS, TS_NEW, 1));
-	x = one(&l);
-	rx_note("recv", &x);
-	r("old_off_too", set_int(l.rx, SOL_RDS, TS_OLD, 0));
-	x = one(&l);
-	rx_note("recv", &x);
-	need(!set_int(l.rx, SOL_SOCKET, SO_TIMESTAMPNS, 1));
-	x = one(&l);
-	rx_note("ns", &x);
+	for (i = 0; i < ARRAY_SIZE(k); i++) {
+		struct link l = link_open(c->num);
+		struct rx x;
+
+		need(!set_int(l.rx, k[i].level, k[i].opt, 1));
+		x = one(&l);
+		rx_note(k[i].name, &x);
+		r("recent", k[i].opt == SO_TIMESTAMPNS || recent(&x, k[i].type));
+		need(!set_int(l.rx, k[i].level, k[i].opt, 0));
+		x = one(&l);
+		rx_note("off", &x);
+	}
 }
 
 /* On when the message came and on when it is received: only then. */
@@ -159,10 +149,12 @@ static void order(const struct api_case *c)
 	rx_note("recv", &x);
 }
 
-#define KINDS(n) "old=9/" n ":1.29(16) recent=1 off=9/" n " new=9/" n ":1.63(16) recent=1 rds_old=0 recv=9/" \
-	n ":1.29(16) rds_off=0 recv=9/" n " rds_new=0 recv=9/" n ":1.63(16) old_off_too=0 recv=9/" n \
-	" ns=9/" n ":1.29(16)"
-#define POS(n) "n1=9/" n ":276.11(32) count=1 pos=?"
+#define KIND(k, n, t) k "=9/" n ":1." t "(16) recent=1 off=9/" n
+#define KINDS(n) KIND("old", n, "29") " " KIND("new", n, "63") " " KIND("rds_old", n, "29") " " \
+	KIND("rds_new", n, "63") " " KIND("ns", n, "29")
+#define TRACE(k, n, p, e) "n" k "=9/" n ":276.11(32) count=" k " pos=" p " zero=1 unused=0" e
+#define TRACES(n, e) TRACE("1", n, "0:2,1-2:0", e) " " TRACE("2", n, "0:2,1-2:0", e) " " \
+	TRACE("3", n, "0:2,1:0,2:1", e) " off=9/" n
 #define LATE(n) "late_on=9/" n " late_off=9/" n
 #define PEEK(n) "peek=9/" n ":1.29(16) recv=9/" n ":1.29(16)"
 
@@ -175,9 +167,9 @@ const struct api_case stamp_cases[] = {
 	{ "stamp.peeked.tcp4", peeked, PEEK("16"), .num = TCP4 },
 	{ "stamp.trace_range.CVE-2017-18552.CVE-2024-23849", trace_range, "count=0-3:0,4-255:EFAULT "
 	  "first=0-2:0,3-255:EFAULT last=0-2:0,3-255:EFAULT unused=0 none=0" },
-	{ "stamp.latency.tcp4", latency, POS("16"), .num = TCP4 },
-	{ "stamp.latency.tcp6", latency, POS("28"), .num = TCP6 },
-	{ "stamp.latency.self4", latency, POS("16"), .num = SELF4 },
+	{ "stamp.latency.tcp4", latency, TRACES("16", " sane=1"), .num = TCP4 },
+	{ "stamp.latency.tcp6", latency, TRACES("28", " sane=1"), .num = TCP6 },
+	{ "stamp.latency.self4", latency, TRACES("16", ""), .num = SELF4 },
 	{ "stamp.order.tcp4", order, "recv=9/16:1.63(16):276.11(32)", .num = TCP4 },
 	{ "stamp.order.lo6", order, "recv=9/28:1.63(16):276.11(32)", .num = LO6 },
 	{ }

@@ -92,7 +92,11 @@ static void not_by_users(const struct api_case *c)
 	unsigned int i;
 
 	(void)c;
-	need(user_mode || !other_user());
+	if (!user_mode) {
+		int fd = open("/proc/1/ns/net", O_RDONLY);
+
+		need(fd >= 0 && !setns(fd, CLONE_NEWNET) && !other_user());
+	}
 	for (i = 0; i < ARRAY_SIZE(names); i++)
 		sweep(i, ns_open(user_mode ? NS_INIT : NS_A, full(DIR_RDS, names[i]), O_WRONLY) < 0 ?
 		      -errno : 0);
@@ -101,26 +105,32 @@ static void not_by_users(const struct api_case *c)
 }
 
 /* A value written, what is read back, and the old value restored. */
-static void written(const char *label, enum ns ns, const char *path, const char *v)
+static void written(enum ns ns, const char *path, const char *v, bool restore)
 {
 	long old = get_in(ns, path), ret = set_in(ns, path, v);
-	char buf[32], b2[32];
+	char buf[32];
 
-	note("%s(%s)=%s/%s", label, v, val_name(ret, buf), val_name(get_in(ns, path), b2));
+	if (ret)
+		note("(%s)=%s", v, val_name(ret, buf));
+	else
+		note("(%s)->%ld", v, get_in(ns, path));
+	if (!restore)
+		return;
 	snprintf(buf, sizeof(buf), "%ld", old);
-	set_in(ns, path, buf);
+	need(!set_in(ns, path, buf));
 }
 
 static void ranges(const struct api_case *c)
 {
 	static const char *const v[] = { "-1", "0", "1", "7", "10", "999", "1000", "1001", "100000",
-					 "2147483647", "4294967296", "abc", "" };
+					 "2147483647", "4294967296", "abc" };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(v); i++)
-		written("", NS_INIT, c->arg, v[i]);
+		written(NS_INIT, c->arg, v[i], true);
 }
 
+/* Nought cannot be written back: these come last, in a namespace that is not needed any more. */
 static void tcp_ranges(const struct api_case *c)
 {
 	static const char *const v[] = { "-1", "0", "1", "2303", "2304", "4607", "4608", "10000",
@@ -128,7 +138,7 @@ static void tcp_ranges(const struct api_case *c)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(v); i++)
-		written("", NS_A, c->arg, v[i]);
+		written(NS_B, c->arg, v[i], false);
 }
 
 static void tcp_per_ns(const struct api_case *c)
@@ -140,8 +150,8 @@ static void tcp_per_ns(const struct api_case *c)
 	r("a", get_in(NS_A, path));
 	r("b", get_in(NS_B, path));
 	r("init", get_in(NS_INIT, path));
+	r("back", set_in(NS_A, path, "0"));
 	r("rcv", get_in(NS_A, DIR_TCP "/rds_tcp_rcvbuf"));
-	set_in(NS_A, path, "0");
 }
 
 /* Switched off, pings find no socket at port 0. */
@@ -182,32 +192,44 @@ static void rewritten_in_traffic(const struct api_case *c)
 			if (recv(l.rx, b, sizeof(b), 0) != i + 1)
 				bail("round %d message %d: %d", k, i, errno);
 	}
-	need(!set_in(NS_A, DIR_TCP "/rds_tcp_rcvbuf", "0"));
 	link_sync(&l);
 	note("ok");
 }
+
+#define ANY_INT "(-1)->-1 (0)->0 (1)->1 (7)->7 (10)->10 (999)->999 (1000)->1000 (1001)->1001 " \
+	"(100000)->100000 (2147483647)->2147483647 (4294967296)=EINVAL (abc)=EINVAL"
 
 const struct api_case sysctl_cases[] = {
 	{ "sysctl.defaults.CVE-2015-2042", defaults, "reconnect_min_delay_ms=4 "
 	  "reconnect_max_delay_ms=1000 max_unacked_packets=8 max_unacked_bytes=16777216 ping_enable=1 "
 	  "tcp_sndbuf=0 tcp_rcvbuf=0" },
 	{ "sysctl.modes", modes, "644 644 644 644 644 644 644" },
-	{ "sysctl.not_by_users", not_by_users, "?" },
-	{ "sysctl.tcp_per_ns", tcp_per_ns, "set=0 a=50000 b=0 init=0 rcv=0", .flags = C_ROOT },
+	{ "sysctl.not_by_users", not_by_users, "rds=0-4:EACCES tcp=EACCES" },
+	{ "sysctl.tcp_per_ns", tcp_per_ns, "set=0 a=50000 b=0 init=0 back=EINVAL rcv=0", .flags = C_ROOT },
 	{ "sysctl.ping_enable", ping_enable, "off=0 pong=ETIMEDOUT on=0 pong=0 pong=0",
 	  .flags = C_ROOT },
-	{ "sysctl.namespaces", namespaces, "?" },
-	{ "sysctl.range_min_delay", ranges, "?", .flags = C_ROOT,
+	{ "sysctl.namespaces", namespaces, "reconnect_min_delay_ms=ENOENT reconnect_max_delay_ms=ENOENT "
+	  "max_unacked_packets=ENOENT max_unacked_bytes=ENOENT ping_enable=ENOENT tcp_sndbuf=0 "
+	  "tcp_rcvbuf=0 pf_rds=ENOENT sol_rds=ENOENT" },
+	{ "sysctl.range_min_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (7)->4 (10)->8 (999)->996 "
+	  "(1000)->1000 (1001)->1000 (100000)=EINVAL (2147483647)=EINVAL (4294967296)=EINVAL "
+	  "(abc)=EINVAL", .flags = C_ROOT,
 	  .arg = DIR_RDS "/reconnect_min_delay_ms" },
-	{ "sysctl.range_max_delay", ranges, "?", .flags = C_ROOT,
+	{ "sysctl.range_max_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (7)->4 (10)->8 (999)->996 "
+	  "(1000)->1000 (1001)->1000 (100000)->100000 (2147483647)->2147483644 "
+	  "(4294967296)->4294967296 (abc)=EINVAL", .flags = C_ROOT,
 	  .arg = DIR_RDS "/reconnect_max_delay_ms" },
-	{ "sysctl.range_unacked_packets", ranges, "?", .flags = C_ROOT,
+	{ "sysctl.range_unacked_packets", ranges, ANY_INT, .flags = C_ROOT,
 	  .arg = DIR_RDS "/max_unacked_packets" },
-	{ "sysctl.range_unacked_bytes", ranges, "?", .flags = C_ROOT,
+	{ "sysctl.range_unacked_bytes", ranges, ANY_INT, .flags = C_ROOT,
 	  .arg = DIR_RDS "/max_unacked_bytes" },
-	{ "sysctl.range_ping_enable", ranges, "?", .flags = C_ROOT, .arg = DIR_RDS "/ping_enable" },
-	{ "sysctl.range_sndbuf", tcp_ranges, "?", .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_sndbuf" },
-	{ "sysctl.range_rcvbuf", tcp_ranges, "?", .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_rcvbuf" },
+	{ "sysctl.range_ping_enable", ranges, ANY_INT, .flags = C_ROOT, .arg = DIR_RDS "/ping_enable" },
 	{ "sysctl.rewritten_in_traffic", rewritten_in_traffic, "ok", .flags = C_ROOT, .num = TCP4 },
+	{ "sysctl.range_sndbuf", tcp_ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (2303)=EINVAL "
+	  "(2304)=EINVAL (4607)=EINVAL (4608)->4608 (10000)->10000 (2147483647)->2147483647 "
+	  "(4294967296)=EINVAL (x)=EINVAL", .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_sndbuf" },
+	{ "sysctl.range_rcvbuf", tcp_ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (2303)=EINVAL "
+	  "(2304)->2304 (4607)->4607 (4608)->4608 (10000)->10000 (2147483647)->2147483647 "
+	  "(4294967296)=EINVAL (x)=EINVAL", .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_rcvbuf" },
 	{ }
 };

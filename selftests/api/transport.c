@@ -49,9 +49,9 @@ static void attached(const struct api_case *c)
 	int fd = sock(), v = RDS_TRANS_TCP;
 
 	(void)c;
-	r("none", get_int(fd, SOL_RDS, SO_RDS_TRANSPORT));
+	transport_note("none", fd);
 	r("set", set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, v));
-	r("get", get_int(fd, SOL_RDS, SO_RDS_TRANSPORT));
+	transport_note("get", fd);
 	r("again", set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, v));
 	r("again_len", set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, &v, 3));
 	r("again_value", set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, 77));
@@ -62,7 +62,7 @@ static void by_bind(const struct api_case *c)
 {
 	int fd = bound(NS_A, c->arg, 0);
 
-	r("get", get_int(fd, SOL_RDS, SO_RDS_TRANSPORT));
+	transport_note("get", fd);
 	r("set", set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, RDS_TRANS_TCP));
 	r("set_len", set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, "", 1));
 }
@@ -77,7 +77,7 @@ static void faults(const struct api_case *c)
 	r("set_half", set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, page_hole(2), 4));
 	r("get", getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, page_hole(0), &len) ? -errno : 0);
 	r("get_len", getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &v, page_hole(0)) ? -errno : 0);
-	r("after", get_int(fd, SOL_RDS, SO_RDS_TRANSPORT));
+	transport_note("after", fd);
 }
 
 const struct api_case transport_cases[] = {
