@@ -27,7 +27,7 @@ static const int connect_errno[RDS_ADDR_FAULTS] = {
 	[RDS_ADDR_NO_SCOPE]	= -EINVAL,
 };
 
-/* A failed bind gives up the transport, whoever chose it. */
+/* A bind that fails once the address is accepted gives up the transport, whoever chose it. */
 static void transport_forget(struct rds_sock *rs)
 {
 	rds_transport_put(rs->trans);
@@ -41,7 +41,6 @@ static int bind_choose(struct rds_sock *rs, const struct rds_endpoint_addr *to)
 	if (rs->trans) {
 		if (rs->trans->addr_local(net, &to->addr, to->scope))
 			return 0;
-		transport_forget(rs);
 		return -ENOPROTOOPT;
 	}
 	rs->trans = rds_transport_for_addr(net, &to->addr, to->scope);
