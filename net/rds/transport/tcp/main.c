@@ -22,6 +22,12 @@ struct rds_tcp_net *rds_tcp_net(struct net *net)
 	return net_generic(net, rds_tcp_net_id);
 }
 
+/* Implements &rds_transport.map_tos: any type of service may be asked for, and there is one. */
+static u8 rds_tcp_map_tos(u8 tos)
+{
+	return 0;
+}
+
 /* Implements &rds_transport.path_init: the core zeroes the private part, and that will do. */
 static int rds_tcp_path_init(struct rds_path *path)
 {
@@ -61,6 +67,7 @@ const struct rds_transport rds_tcp_transport = {
 	.nr_stats	= RDS_TCP_NR_STATS,
 	.stat_names	= rds_tcp_stat_names,
 	.addr_local	= rds_tcp_addr_local,
+	.map_tos	= rds_tcp_map_tos,
 	.path_init	= rds_tcp_path_init,
 	.path_free	= rds_tcp_path_free,
 	.path_connect	= rds_tcp_path_connect,
