@@ -38,11 +38,8 @@ static int bind_choose(struct rds_sock *rs, const struct rds_endpoint_addr *to)
 {
 	struct net *net = sock_net(&rs->sk);
 
-	if (rs->trans) {
-		if (rs->trans->addr_local(net, &to->addr, to->scope))
-			return 0;
-		return -ENOPROTOOPT;
-	}
+	if (rs->trans)
+		return rs->trans->addr_local(net, &to->addr, to->scope) ? 0 : -ENOPROTOOPT;
 	rs->trans = rds_transport_for_addr(net, &to->addr, to->scope);
 	if (!rs->trans) {
 		pr_info_ratelimited("rds: no transport has the address %pI6c\n", &to->addr);
