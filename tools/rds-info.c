@@ -201,7 +201,8 @@ static void field_text(const struct column *c, const struct record *r, bool v6, 
 	}
 	switch (c->kind) {
 	case K_NAME:
-		snprintf(out, size, "%.*s", c->heading ? 32 : TRANSNAMSIZ, (const char *)r->bytes + off);
+		snprintf(out, size, "%.*s", c->heading ? 32 : TRANSNAMSIZ,
+			 (const char *)r->bytes + off);
 		break;
 	case K_ADDR:
 	case K_GID:
@@ -378,8 +379,8 @@ int main(int argc, char **argv)
 			v.failed[i] = true;
 			v.error[i] = errno;
 			fflush(stdout);
-			fprintf(stderr, "rds-info: Unable get statistics: %s (%.*s)\n", strerror(errno),
-				(int)strlen(t->heading) - 1, t->heading);
+			fprintf(stderr, "rds-info: Unable get statistics: %s (%.*s)\n",
+				strerror(v.error[i]), (int)strlen(t->heading) - 1, t->heading);
 		} else if (v.json) {
 			print_json(t, &v, &info);
 		} else {

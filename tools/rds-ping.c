@@ -337,7 +337,8 @@ static void finish(struct ping *p)
 	}
 	/* Programs read what a classic rds-ping writes, people want the sum of it. */
 	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "%llu sent, %llu answered, %llu lost; %llu/%llu/%llu usec min/avg/max\n",
+		fprintf(stderr,
+			"%llu sent, %llu answered, %llu lost; %llu/%llu/%llu usec min/avg/max\n",
 			(unsigned long long)p->sent, (unsigned long long)p->answered,
 			(unsigned long long)(p->lost + p->failed), (unsigned long long)p->min,
 			(unsigned long long)avg, (unsigned long long)p->max);

@@ -2,6 +2,7 @@
 # Running a program, and judging its exit status and what it wrote.
 
 # $A CMD, $B CMD: in that namespace; ip becomes CMD, so that $! is CMD itself.
+# shellcheck disable=SC2034
 A='ip netns exec A' B='ip netns exec B'
 
 # gives NAME STATUS REGEX CMD...: exit status, and a line of either output that matches
@@ -12,7 +13,7 @@ gives() {
 	_rc=$?
 	if [ $_rc -ne "$_want" ]; then
 		not_ok "$_name" "exit $_rc instead of $_want: $*: $(head -c 200 "$T/err" | tr '\n' ' ')"
-	elif ! cat "$T/out" "$T/err" | grep -Eq -- "$_re"; then
+	elif ! grep -Eq -- "$_re" "$T/out" "$T/err"; then
 		not_ok "$_name" "no '$_re': $(cat "$T/out" "$T/err" | head -c 300 | tr '\n' ' ')"
 	else
 		ok "$_name"

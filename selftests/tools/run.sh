@@ -16,11 +16,25 @@ ns_pair A B || exit 1
 # A fresh connection of in-tree RDS changes paths once it knows how many there are, and order
 # with it; what is tested here are the programs.
 for _peer in 10.0.0.2 fd00::2; do
-	$A rds-ping -c 5 -i 50ms $_peer >/dev/null || not_ok tools.warm_up "no ping to $_peer"
+	wait_for 30 $A rds-ping -c 1 $_peer >/dev/null || not_ok tools.warm_up "no ping to $_peer"
 done
 for _part in "$@"; do
 	${_part}_cases
 done
+# A connection of in-tree RDS keeps its namespace for ever; it must go, and not come back.
+disconnected() {
+	for _ns in A B; do
+		ip netns exec $_ns ss -K sport = 16385 or dport = 16385 >/dev/null 2>&1
+		[ -z "$(ip netns exec $_ns ss -Htn sport = 16385 or dport = 16385)" ] || return 1
+	done
+}
+if [ "$RDS_STACK" = intree ]; then
+	for _ns in A B; do
+		ip -n $_ns link set veth0 down
+		ip -n $_ns link set lo down
+	done
+	wait_for 10 disconnected
+fi
 ip netns del A
 ip netns del B
 rm -rf "$T"

@@ -223,7 +223,8 @@ void report_discard(struct report *r)
 
 void report_header(struct report *r)
 {
-	r->first = r->last = collect(r);
+	r->first = collect(r);
+	r->last = r->first;
 	r->started = true;
 	soak_usage(r->soaker);
 	if (r->o->perfdata) {

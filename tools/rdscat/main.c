@@ -50,8 +50,10 @@ void rc_progress(uint64_t bytes, uint64_t size, bool last)
 
 	if (!progress_shown)
 		return;
-	if (!began)
-		began = shown = now;
+	if (!began) {
+		began = now;
+		shown = now;
+	}
 	if (!last && now - shown < 500000)
 		return;
 	shown = now;

@@ -145,7 +145,7 @@ static void take_stray(struct receiver *r, const struct rc_frame *f, const union
 		rc_link_send_to(&r->l, from, &no);
 }
 
-/* Something before @offset is missing: RDS keeps the order, so it will not come by itself. */
+/* Something before @offset is missing: RDS keeps the order, so it will not come any more. */
 static bool gap(struct receiver *r, uint64_t offset, bool always)
 {
 	if (offset <= r->written)
