@@ -111,7 +111,7 @@ static void congested(const struct api_case *c)
 	"tcp_listen_closed_stale"
 
 const struct api_case counters_cases[] = {
-	{ "counters.names_core", names, CORE " unpadded=0", .num = 0 },
+	{ "counters.names_core", names, CORE " unpadded=0", CORE " mprds_catchup_tx0_retries unpadded=0", .num = 0 },
 	{ "counters.names_tcp", names, TCP " unpadded=0", .num = 1 },
 	{ "counters.sender.tcp4", moves, "copy_from_user=5000", .num = TCP4,
 	  .arg = "copy_from_user" },

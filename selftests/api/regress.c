@@ -200,7 +200,7 @@ static void error_storm(const struct api_case *c)
 	for (i = 0; i < 1500; i++) {
 		need(send_msg(l.tx, &l.to, hole, 2, NULL, MSG_DONTWAIT) == -EFAULT);
 		need(send_msg(l.tx, &bad, "x", 1, NULL, MSG_DONTWAIT) == -EINVAL);
-		need(send_msg(l.tx, &l.to, "x", 1, NULL, MSG_NOSIGNAL) == -EOPNOTSUPP);
+		need(send_msg(l.tx, &l.to, "x", 1, NULL, MSG_MORE) == -EOPNOTSUPP);
 	}
 	need(send_to(l.tx, &l.to, 8, 0) == 8);
 	r("recv", recv(l.rx, b, 8, 0));
@@ -215,14 +215,16 @@ static void ping_storm(const struct api_case *c)
 	int i, n = 0;
 
 	to.in.sin_port = 0;
-	for (i = 0; i < 300; i++)
-		need(send_to(l.tx, &to, i & 7, MSG_DONTWAIT) == (i & 7));
+	/* few enough at once for a stack that bounds the answers it queues */
 	while (n < 300) {
-		struct rx x = rx_msg(l.tx, b, 4, 0, 0);
+		for (i = 0; i < 30; i++)
+			need(send_to(l.tx, &to, i & 7, MSG_DONTWAIT) == (i & 7));
+		for (i = 0; i < 30; i++, n++) {
+			struct rx x = rx_msg(l.tx, b, 4, 0, 0);
 
-		if (x.ret || addr_port(&x.from))
-			bail("pong %d: %ld", n, x.ret);
-		n++;
+			if (x.ret || addr_port(&x.from))
+				bail("pong %d: %ld", n, x.ret);
+		}
 	}
 	r("pongs", n);
 }

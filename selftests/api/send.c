@@ -35,8 +35,8 @@ static void written(const struct api_case *c)
 	char b[8];
 
 	need(!connect(l.tx, &l.to.sa, addr_len(&l.to)));
-	r("write", write(l.tx, "abc", 3) < 0 ? -errno : 0);
-	r("writev", writev(l.tx, &iov, 1) < 0 ? -errno : 0);
+	r("write", write(l.tx, "abc", 3) < 0 ? -errno : 3);
+	r("writev", writev(l.tx, &iov, 1) < 0 ? -errno : 3);
 	r("send", send(l.tx, "abc", 3, 0));
 	r("sendto", sendto(l.tx, "abcd", 4, 0, &l.to.sa, addr_len(&l.to)));
 	r("read", read(l.rx, b, sizeof(b)));
@@ -304,6 +304,9 @@ static void unheard(const struct api_case *c)
 
 #define FLAGS_WANT "0-5:EOPNOTSUPP,6:1,7-15:EOPNOTSUPP,16:1,17-19:EOPNOTSUPP,20:1,21-25:EOPNOTSUPP," \
 	"26:EINVAL,27:1,28-30:EOPNOTSUPP,31:EINVAL"
+/* MSG_EOR and MSG_NOSIGNAL, which say nothing that RDS does otherwise */
+#define FLAGS_OURS "0-5:EOPNOTSUPP,6-7:1,8-13:EOPNOTSUPP,14:1,15:EOPNOTSUPP,16:1,17-19:EOPNOTSUPP," \
+	"20:1,21-25:EOPNOTSUPP,26:EINVAL,27:1,28-30:EOPNOTSUPP,31:EINVAL"
 #define SIZES_WANT "0 1 47 48 49 1000 1448 1500 4047 4048 4095 4096 4097 8191 8192 8193 32768 65535 " \
 	"65536 65537 100000"
 #define ONE_MIB_WANT "max=1048576 max+1=EMSGSIZE recv=1048576/16 same=1"
@@ -313,16 +316,18 @@ static void unheard(const struct api_case *c)
 #define VEC_WANT(n) "iov1024=683 recv=683/" n " iov1025=EMSGSIZE iov0=0 recv0=0/" n " iov2=3000 " \
 	"recv2=3000/" n " same=1"
 #define WRITE_WANT(n) "write=EOPNOTSUPP writev=EOPNOTSUPP send=3 sendto=4 read=3 recv=4/" n
+#define WRITE_OURS(n) "write=3 writev=3 send=3 sendto=4 read=3 recv=3/" n
 #define NAME_BAD "unbound=EINVAL v4=EINVAL v6=EINVAL"
 
 const struct api_case send_cases[] = {
-	{ "send.row1_flags.tcp4", flags, FLAGS_WANT, .num = TCP4 },
-	{ "send.row1_flags.self6", flags, FLAGS_WANT, .num = SELF6 },
-	{ "send.row1_flags.lo4", flags, FLAGS_WANT, .num = LO4 },
+	{ "send.row1_flags.tcp4", flags, FLAGS_WANT, FLAGS_OURS, .num = TCP4 },
+	{ "send.row1_flags.self6", flags, FLAGS_WANT, FLAGS_OURS, .num = SELF6 },
+	{ "send.row1_flags.lo4", flags, FLAGS_WANT, FLAGS_OURS, .num = LO4 },
 	{ "send.row1_first", flag_first,
-	  "nosignal_unbound=EOPNOTSUPP nosignal_bad_name=EOPNOTSUPP two=EOPNOTSUPP" },
-	{ "send.write.tcp4", written, WRITE_WANT("16"), .num = TCP4 },
-	{ "send.write.self6", written, WRITE_WANT("28"), .num = SELF6 },
+	  "nosignal_unbound=EOPNOTSUPP nosignal_bad_name=EOPNOTSUPP two=EOPNOTSUPP",
+	  "nosignal_unbound=ENOTCONN nosignal_bad_name=EINVAL two=EOPNOTSUPP" },
+	{ "send.write.tcp4", written, WRITE_WANT("16"), WRITE_OURS("16"), .num = TCP4 },
+	{ "send.write.self6", written, WRITE_WANT("28"), WRITE_OURS("28"), .num = SELF6 },
 	{ "send.row2_len_v4", name_len, "0:ENOTCONN,1-15:EINVAL,16-132:0", .num = SELF4 },
 	{ "send.row2_len_v6", name_len, "0:ENOTCONN,1-27:EINVAL,28-132:0", .num = SELF6 },
 	{ "send.row2_families", name_family, "0-1:EINVAL,3-9:EINVAL,11-50:EINVAL" },

@@ -130,7 +130,7 @@ static void ranges(const struct api_case *c)
 		written(NS_INIT, c->arg, v[i], true);
 }
 
-/* Nought cannot be written back: these come last, in a namespace that is not needed any more. */
+/* In-tree takes no nought back: these come last, in a namespace that is not needed any more. */
 static void tcp_ranges(const struct api_case *c)
 {
 	static const char *const v[] = { "-1", "0", "1", "2303", "2304", "4607", "4608", "10000",
@@ -154,20 +154,32 @@ static void tcp_per_ns(const struct api_case *c)
 	r("rcv", get_in(NS_A, DIR_TCP "/rds_tcp_rcvbuf"));
 }
 
+/* For all namespaces: the first one has it for the machine, or each has its own. */
+static long ping_switch(const char *v)
+{
+	const char *path = full(DIR_RDS, "ping_enable");
+	long ret = set_in(NS_INIT, path, v);
+
+	if (get_in(NS_A, path) != -ENOENT)
+		ret = ret ? ret : set_in(NS_A, path, v);
+	if (get_in(NS_B, path) != -ENOENT)
+		ret = ret ? ret : set_in(NS_B, path, v);
+	return ret;
+}
+
 /* Switched off, pings find no socket at port 0. */
 static void ping_enable(const struct api_case *c)
 {
-	const char *path = full(DIR_RDS, "ping_enable");
 	int fd = bound(NS_A, A4, 0);
 	union addr me = addr_of(A4, 0), peer = addr_of(B4, 0);
 	char b[4];
 
 	(void)c;
 	set_timeo(fd, SO_RCVTIMEO, 300);
-	r("off", set_in(NS_INIT, path, "0"));
+	r("off", ping_switch("0"));
 	need(!send_to(fd, &me, 0, 0) && !send_to(fd, &peer, 0, 0));
 	r("pong", recv(fd, b, 4, 0) < 0 ? -errno : 0);
-	r("on", set_in(NS_INIT, path, "1"));
+	r("on", ping_switch("1"));
 	set_timeo(fd, SO_RCVTIMEO, 15000 * time_scale);
 	need(!send_to(fd, &me, 0, 0) && !send_to(fd, &peer, 0, 0));
 	r("pong", recv(fd, b, 4, 0) < 0 ? -errno : 0);
@@ -199,18 +211,27 @@ static void rewritten_in_traffic(const struct api_case *c)
 #define ANY_INT "(-1)->-1 (0)->0 (1)->1 (7)->7 (10)->10 (999)->999 (1000)->1000 (1001)->1001 " \
 	"(100000)->100000 (2147483647)->2147483647 (4294967296)=EINVAL (abc)=EINVAL"
 
+#define SNDBUF(zero) "(-1)=EINVAL " zero " (1)=EINVAL (2303)=EINVAL (2304)=EINVAL (4607)=EINVAL " \
+	"(4608)->4608 (10000)->10000 (2147483647)->2147483647 (4294967296)=EINVAL (x)=EINVAL"
+#define RCVBUF(zero) "(-1)=EINVAL " zero " (1)=EINVAL (2303)=EINVAL (2304)->2304 (4607)->4607 " \
+	"(4608)->4608 (10000)->10000 (2147483647)->2147483647 (4294967296)=EINVAL (x)=EINVAL"
+
 const struct api_case sysctl_cases[] = {
 	{ "sysctl.defaults.CVE-2015-2042", defaults, "reconnect_min_delay_ms=4 "
 	  "reconnect_max_delay_ms=1000 max_unacked_packets=8 max_unacked_bytes=16777216 ping_enable=1 "
 	  "tcp_sndbuf=0 tcp_rcvbuf=0" },
 	{ "sysctl.modes", modes, "644 644 644 644 644 644 644" },
 	{ "sysctl.not_by_users", not_by_users, "rds=0-4:EACCES tcp=EACCES" },
-	{ "sysctl.tcp_per_ns", tcp_per_ns, "set=0 a=50000 b=0 init=0 back=EINVAL rcv=0", .flags = C_ROOT },
+	{ "sysctl.tcp_per_ns", tcp_per_ns, "set=0 a=50000 b=0 init=0 back=EINVAL rcv=0",
+	  "set=0 a=50000 b=0 init=0 back=0 rcv=0", .flags = C_ROOT },
 	{ "sysctl.ping_enable", ping_enable, "off=0 pong=ETIMEDOUT on=0 pong=0 pong=0",
 	  .flags = C_ROOT },
 	{ "sysctl.namespaces", namespaces, "reconnect_min_delay_ms=ENOENT reconnect_max_delay_ms=ENOENT "
 	  "max_unacked_packets=ENOENT max_unacked_bytes=ENOENT ping_enable=ENOENT tcp_sndbuf=0 "
-	  "tcp_rcvbuf=0 pf_rds=ENOENT sol_rds=ENOENT" },
+	  "tcp_rcvbuf=0 pf_rds=ENOENT sol_rds=ENOENT",
+	  "reconnect_min_delay_ms=4 reconnect_max_delay_ms=1000 max_unacked_packets=8 "
+	  "max_unacked_bytes=16777216 ping_enable=1 tcp_sndbuf=0 tcp_rcvbuf=0 pf_rds=ENOENT "
+	  "sol_rds=ENOENT" },
 	{ "sysctl.range_min_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (7)->4 (10)->8 (999)->996 "
 	  "(1000)->1000 (1001)->1000 (100000)=EINVAL (2147483647)=EINVAL (4294967296)=EINVAL "
 	  "(abc)=EINVAL", .flags = C_ROOT,
@@ -225,11 +246,7 @@ const struct api_case sysctl_cases[] = {
 	  .arg = DIR_RDS "/max_unacked_bytes" },
 	{ "sysctl.range_ping_enable", ranges, ANY_INT, .flags = C_ROOT, .arg = DIR_RDS "/ping_enable" },
 	{ "sysctl.rewritten_in_traffic", rewritten_in_traffic, "ok", .flags = C_ROOT, .num = TCP4 },
-	{ "sysctl.range_sndbuf", tcp_ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (2303)=EINVAL "
-	  "(2304)=EINVAL (4607)=EINVAL (4608)->4608 (10000)->10000 (2147483647)->2147483647 "
-	  "(4294967296)=EINVAL (x)=EINVAL", .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_sndbuf" },
-	{ "sysctl.range_rcvbuf", tcp_ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (2303)=EINVAL "
-	  "(2304)->2304 (4607)->4607 (4608)->4608 (10000)->10000 (2147483647)->2147483647 "
-	  "(4294967296)=EINVAL (x)=EINVAL", .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_rcvbuf" },
+	{ "sysctl.range_sndbuf", tcp_ranges, SNDBUF("(0)=EINVAL"), SNDBUF("(0)->0"), .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_sndbuf" },
+	{ "sysctl.range_rcvbuf", tcp_ranges, RCVBUF("(0)=EINVAL"), RCVBUF("(0)->0"), .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_rcvbuf" },
 	{ }
 };

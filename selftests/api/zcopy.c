@@ -416,6 +416,10 @@ static void closed(const struct api_case *c)
 	{ "zcopy." n ".tcp4", f, w, .num = TCP4 }, { "zcopy." n ".tcp6", f, w, .num = TCP6 }, \
 	{ "zcopy." n ".self4", f, w, .num = SELF4 }
 
+#define BLOCKING(n, t) \
+	{ "zcopy.blocking." n, blocking, "blocking=ETIMEDOUT dontwait=0/0:276.13(36)", \
+	  "blocking=0/0:276.13(36) dontwait=EAGAIN", .num = t }
+
 const struct api_case zcopy_cases[] = {
 	THREE("conditions", conditions, "default=0 off_both=EINVAL off_flag=EINVAL off_cookie=EINVAL set=0 "
 	      "flag=EINVAL cookie=EINVAL empty=EINVAL empty_flag=EINVAL both=100 twice=100 "
@@ -434,7 +438,7 @@ const struct api_case zcopy_cases[] = {
 	  .num = TCP4 },
 	THREE("rooms", rooms, "room=0-55:EAGAIN off=EAGAIN exact=0/0:276.13(36)"),
 	THREE("peeked", peeked, "peek=0/0:276.13(36) recv=EAGAIN"),
-	THREE("blocking", blocking, "blocking=ETIMEDOUT dontwait=0/0:276.13(36)"),
+	BLOCKING("tcp4", TCP4), BLOCKING("tcp6", TCP6), BLOCKING("self4", SELF4),
 	{ "zcopy.not_before", not_before, "send=8192 early=0 recv=EAGAIN cancelled=0/0:276.13(36) "
 	  "cookie=9" },
 	THREE("counted", counted, "zcopy=0 copy=16384"),
