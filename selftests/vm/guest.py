@@ -171,8 +171,10 @@ class Guest:
         return 3072 if self.kernel.name == "debug" else 1280
 
     def command(self, links):
-        argv = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-                "-no-reboot", "-machine", "pc", "-m", str(self.memory())]
+        # A runner that is killed takes its guests along.
+        argv = ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-nodefaults",
+                "-no-user-config", "-display", "none", "-no-reboot", "-machine", "pc",
+                "-m", str(self.memory())]
         argv += accel_args(self.opts.accel, self.line.cpus)
         args = KERNEL_ARGS + (" nowatchdog" if self.line.cpus == "icount" else "")
         argv += ["-kernel", self.kernel.vmlinuz, "-initrd", self.initrd(), "-append", args]
