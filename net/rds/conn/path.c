@@ -66,6 +66,9 @@ void rds_cpath_control(struct rds_cpath *cp, unsigned long delay)
 
 void rds_cpath_kick(struct rds_cpath *cp)
 {
+	/* it will take the queue's lock, after whoever calls us held it */
+	if (work_pending(&cp->tx_work))
+		return;
 	kref_get(&cp->conn->ref);
 	if (!queue_work(rds_conn_wq, &cp->tx_work))
 		rds_conn_put(cp->conn);

@@ -38,6 +38,9 @@ struct rds_sock;
 /* Probes of the kernel's own that may wait on one path; more are counted and not sent. */
 #define RDS_TXQ_MAX_PROBES	64
 
+/* A message of at least this size is always transmitted by its sender, if nobody else does. */
+#define RDS_TXQ_DIRECT_BYTES	16384
+
 /**
  * struct rds_txq - transmit state of one path
  * @lock: see above
@@ -90,7 +93,7 @@ struct rds_txq {
 enum rds_txq_state {
 	RDS_TXQ_IDLE,		/* nothing left, or somebody else is at it */
 	RDS_TXQ_WAITS,		/* the transport has no room, or the gate is closed */
-	RDS_TXQ_MORE,		/* stopped after its share; more is waiting */
+	RDS_TXQ_MORE,		/* more is waiting: have rds_txq_run() run by the worker */
 	RDS_TXQ_GONE,		/* not queued: the path is being destroyed */
 };
 

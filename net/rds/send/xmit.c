@@ -224,12 +224,30 @@ static enum rds_txq_state txq_transmit(struct rds_txq *txq)
 	return state;
 }
 
+/* Is there something that a run would get going?  The lock is held. */
+static bool txq_wants_run(const struct rds_txq *txq)
+{
+	return txq->open && !txq->busy && !txq->blocked;
+}
+
 static void txq_append(struct rds_txq *txq, struct rds_message *m)
 {
 	lockdep_assert_held(&txq->lock);
 	m->seq = txq->next_seq++;
 	m->tx.hdr->seq = cpu_to_be64(m->seq);
 	list_add_tail(&m->tx.list, &txq->queue);
+}
+
+/*
+ * While nothing is unacknowledged, somebody may be waiting for this very message, and its sender
+ * transmits it himself.  Later ones of a stream are transmitted by the worker, which runs beside
+ * the senders and takes at once whatever they have queued until it is scheduled: one pass of TCP
+ * and one wake-up of the receiver serve them all.  Large messages gain nothing by that.
+ */
+static bool txq_hand_over(const struct rds_txq *txq, const struct rds_message *m)
+{
+	return m->tx.bytes < RDS_TXQ_DIRECT_BYTES && !list_empty(&txq->inflight) &&
+	       txq_wants_run(txq);
 }
 
 enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m)
@@ -240,6 +258,10 @@ enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m)
 		return RDS_TXQ_GONE;
 	}
 	txq_append(txq, m);
+	if (txq_hand_over(txq, m)) {
+		spin_unlock_bh(&txq->lock);
+		return RDS_TXQ_MORE;
+	}
 	return txq_transmit(txq);
 }
 
@@ -247,12 +269,6 @@ enum rds_txq_state rds_txq_run(struct rds_txq *txq)
 {
 	spin_lock_bh(&txq->lock);
 	return txq_transmit(txq);
-}
-
-/* Is there something that a run would get going?  The lock is held. */
-static bool txq_wants_run(const struct rds_txq *txq)
-{
-	return txq->open && !txq->busy && !txq->blocked;
 }
 
 bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m)

@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# make bench: in-tree RDS, ours and framed TCP in one instruction-exact boot, as ratios.
+cd "$(dirname "$0")/../.." || exit 1
+K=${KERNEL:-6.12}
+python3 selftests/vm/run.py --kernel "$K" --cases-file selftests/bench/bench.cases
+rc=$?
+echo "One virtual CPU that executes one instruction a nanosecond: times are instruction counts."
+echo "Rates are messages a second at the receiver, rtt and ping are microseconds."
+sed -n 's/^.*# table //p' "build/logs/$K/bench-a.log" |
+	awk 'NR == 1 { print; gsub(/[^|]+/, " --- "); print; next } { print }'
+exit $rc
