@@ -52,3 +52,21 @@ fi
 find "$dir/net" -name '*.ko' | while read -r ko; do
 	cmp -s "$ko" "$dir/ko/${ko##*/}" || { cp "$ko" "$dir/ko/.new" && mv "$dir/ko/.new" "$dir/ko/${ko##*/}"; }
 done
+
+# Modules of test groups are built as anybody else's would be: with the symbols of ours, no more.
+mkdir -p "$dir/testko"
+for kbuild in "$top"/selftests/*/Kbuild; do
+	[ -f "$kbuild" ] || continue
+	group=$(basename "$(dirname "$kbuild")")
+	mkdir -p "$dir/selftests/$group"
+	rsync -a --include='*.[ch]' --include=Kbuild --exclude='*' "${kbuild%/Kbuild}/" "$dir/selftests/$group/"
+	if ! make -j"$jobs" -C "$kdir" M="$dir/selftests/$group" CONFIG_DEBUG_INFO_BTF_MODULES= \
+		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" modules >"$log.$group" 2>&1 ||
+		grep -q "warning:\|WARNING: modpost" "$log.$group"; then
+		grep -E 'error|Error|undefined|warning|WARNING' "$log.$group" | head -n 40 >&2
+		echo "build: test modules of $group for $what failed, see $log.$group" >&2
+		rm -f "$dir/selftests/$group"/*.ko
+		exit 1
+	fi
+	cp "$dir/selftests/$group"/*.ko "$dir/testko/"
+done

@@ -168,12 +168,12 @@ class Guest:
         return path
 
     def memory(self):
-        return 3072 if self.kernel.name == "debug" else 1280
+        return 2048 if self.kernel.name == "debug" else 1280
 
     def command(self, links):
         # A runner that is killed takes its guests along.
         argv = ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-nodefaults",
-                "-no-user-config", "-display", "none", "-no-reboot", "-machine", "pc",
+                "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35",
                 "-m", str(self.memory())]
         argv += accel_args(self.opts.accel, self.line.cpus)
         args = KERNEL_ARGS + (" nowatchdog" if self.line.cpus == "icount" else "")

@@ -24,7 +24,7 @@ def boots_under_kvm(kernel):
             env = "RDS_NONCE=%s\nRDS_PROBE=1\n" % nonce
             out.write(vmconf.cpio([("job/env", 0o100644, env.encode())]))
         argv = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-                "-no-reboot", "-machine", "pc", "-m", "512", "-serial", "stdio",
+                "-no-reboot", "-machine", "q35", "-m", "512", "-serial", "stdio",
                 "-kernel", kernel.vmlinuz, "-initrd", initrd, "-append", KERNEL_ARGS]
         p = subprocess.Popen(argv + accel_args("kvm", "2"), stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
