@@ -71,7 +71,7 @@ struct bits {
 
 struct txs {
 	struct plan plan;
-	uint64_t next, total, hash, bytes;
+	uint64_t next, total, hash, built_hash, bytes;
 	uint64_t enobufs, eagain, tail_start, stall_req, lost_wakeups;
 	uint64_t congested_since, tail_at;
 	uint8_t *buf;

@@ -62,8 +62,7 @@ static void build_next(struct xchg *x, unsigned int i)
 
 	if (!t->built) {
 		t->len = plan_len(&t->plan, t->next);
-		t->hash = mix64(t->hash ^ t->next ^
-				msg_build(t->buf, &t->plan, i, t->next, t->len, now));
+		t->built_hash = msg_build(t->buf, &t->plan, i, t->next, t->len, now);
 		t->built = true;
 	}
 	if (t->len >= XHDR_LEN)
@@ -82,6 +81,7 @@ static bool tx_one(struct xchg *x, unsigned int i)
 	n = sendto(s->fd, t->buf, t->len, MSG_DONTWAIT, (void *)&x->o.peer.ss, x->o.peer.len);
 	if (n == (ssize_t)t->len) {
 		t->built = false;
+		t->hash = mix64(t->hash ^ t->next ^ t->built_hash);
 		t->next++;
 		t->bytes += n;
 		x->progress_ns = now_ns();

@@ -54,6 +54,7 @@ congestion() {
 }
 
 modprobe -q tcp_diag || :
+barrier up 90
 for fam in 4 6; do
 	if [ $fam = 4 ]; then
 		self=$RDS_SELF4 peer=$RDS_PEER4 base=4000

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# demo.sh: boots two machines joined by a cable, sends a real file from one to the other over RDS,
+# and shows what both ends saw. Needs root only to install what is missing.
+set -eu
+cd "$(dirname "$0")/../.."
+
+start=$(date +%s)
+if [ -t 1 ]; then
+	bold=$(printf '\033[1m') a=$(printf '\033[36m') b=$(printf '\033[33m') off=$(printf '\033[0m')
+	good=$(printf '\033[32m') bad=$(printf '\033[31m')
+else
+	bold='' a='' b='' off='' good='' bad=''
+fi
+
+step() { echo "$bold== $*$off"; }
+
+# What the runner prints, for a reader: the guest's name in front, results as words.
+pretty() {
+	sed -u -n \
+		-e "s/^  \([ab]\)| not ok [0-9]* \(.*\)/  host \1 | ${bad}FAILED \2$off/" \
+		-e "s/^  \([ab]\)| ok [0-9]* \([^ ]*\).*/  host \1 | ${good}ok$off \2/" \
+		-e "s/^  \([ab]\)| \\(.*\\)/  host \1 | \2/" \
+		-e "s/^  host a |/  ${a}host a |$off/" \
+		-e "s/^  host b |/  ${b}host b |$off/" \
+		-e '/^  /p' -e '/^not ok/p' -e '/passed,.*skipped$/p' -e '/fail/p'
+}
+
+step "what is needed from Debian"
+selftests/vm/deps.sh
+step "a kernel for the guests (downloaded once, nothing is installed here)"
+selftests/vm/fetch.sh 6.12
+step "building the modules and the tools"
+selftests/vm/build.sh 6.12
+selftests/vm/build.sh --tools
+step "two guests boot: host a is 10.9.0.1, host b is 10.9.0.2"
+status=$(mktemp)
+trap 'rm -f "$status"' EXIT
+{
+	rc=0
+	python3 selftests/vm/run.py --kernel 6.12 --cases "" --verbose \
+		--cases-file selftests/demo/cases.demo || rc=$?
+	echo $rc >"$status"
+} 2>&1 | pretty
+rc=$(cat "$status")
+if [ "$rc" = 0 ]; then
+	step "all of it worked, in $(($(date +%s) - start)) s"
+else
+	step "the demonstration FAILED after $(($(date +%s) - start)) s; logs are in build/logs/6.12/"
+fi
+exit "$rc"
