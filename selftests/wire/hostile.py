@@ -412,7 +412,7 @@ def pings_read_late(c, role, family):
         check(m.seq > last and m.sport == 0, 'after number %d came %s', last, m.brief())
         last, got = m.seq, got + 1
     log('%d of 3000 pings answered', got)
-    check(got >= 100, 'only %d pings answered', got)
+    check(got >= 32, 'only %d pings answered', got)
     served(c, p)
 
 
