@@ -38,8 +38,8 @@ struct rds_sock;
 /* Probes of the kernel's own that may wait on one path; more are counted and not sent. */
 #define RDS_TXQ_MAX_PROBES	64
 
-/* A message of at least this size is always transmitted by its sender, if nobody else does. */
-#define RDS_TXQ_DIRECT_BYTES	16384
+/* Messages that follow each other within this time, with no answer in between, are a stream. */
+#define RDS_TXQ_STREAM_NS	(50 * NSEC_PER_USEC)
 
 /**
  * struct rds_txq - transmit state of one path
@@ -59,6 +59,7 @@ struct rds_sock;
  * @blocked: the transport has no room; rds_path_writable() clears it
  * @map_due: a congestion map goes out before the next message
  * @used: a message that counts was handed to the transport, once in the life of the queue
+ * @last_send: when a message was queued last, by local_clock()
  * @gone: the path is being destroyed; nothing can be queued any more
  * @room: the transport had room again while a transmitter was inside
  * @idle: rds_txq_close() sleeps here until @busy is clear
@@ -82,6 +83,7 @@ struct rds_txq {
 	bool			room;
 	bool			used;
 	bool			gone;
+	u64			last_send;
 	struct rds_message *(*map_fn)(struct rds_path *path);
 	wait_queue_head_t	idle;
 #ifdef CONFIG_DEBUG_LOCK_ALLOC

@@ -5,6 +5,7 @@
  * become part of a larger call.
  */
 #include <linux/module.h>
+#include <linux/sched/clock.h>
 
 #include "netns.h"
 #include "send/internal.h"
@@ -239,15 +240,22 @@ static void txq_append(struct rds_txq *txq, struct rds_message *m)
 }
 
 /*
- * While nothing is unacknowledged, somebody may be waiting for this very message, and its sender
- * transmits it himself.  Later ones of a stream are transmitted by the worker, which runs beside
- * the senders and takes at once whatever they have queued until it is scheduled: one pass of TCP
- * and one wake-up of the receiver serve them all.  Large messages gain nothing by that.
+ * Is this message part of a stream?  Then the worker transmits it: it runs beside the senders
+ * and takes at once whatever they have queued until it is scheduled, and one pass of TCP and one
+ * wake-up of the receiver serve all of that.  Otherwise somebody may be waiting for this very
+ * message, as in a dialogue, where something was received since the last one; its sender
+ * transmits it himself.
  */
-static bool txq_hand_over(const struct rds_txq *txq, const struct rds_message *m)
+static bool txq_hand_over(struct rds_txq *txq)
 {
-	return m->tx.bytes < RDS_TXQ_DIRECT_BYTES && !list_empty(&txq->inflight) &&
-	       txq_wants_run(txq);
+	struct rds_path *path = txq->path;
+	u64 now = local_clock();
+	bool stream = now - txq->last_send < RDS_TXQ_STREAM_NS && !READ_ONCE(path->answered);
+
+	txq->last_send = now;
+	if (READ_ONCE(path->answered))
+		WRITE_ONCE(path->answered, false);
+	return (stream || !list_empty(&txq->inflight)) && txq_wants_run(txq);
 }
 
 enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m)
@@ -258,7 +266,7 @@ enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m)
 		return RDS_TXQ_GONE;
 	}
 	txq_append(txq, m);
-	if (txq_hand_over(txq, m)) {
+	if (txq_hand_over(txq)) {
 		spin_unlock_bh(&txq->lock);
 		return RDS_TXQ_MORE;
 	}
