@@ -80,8 +80,11 @@ const char *val_name(long v, char buf[32]);
 void sweep(long i, long v);
 void sweep_end(const char *label);
 void bail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-#define need(cond)	do { if (!(cond)) bail("%s:%d: %s (errno %d)", __FILE__, __LINE__, #cond, \
-						errno); } while (0)
+#define need(cond) \
+	do { \
+		if (!(cond)) \
+			bail("%s:%d: %s (errno %d)", __FILE__, __LINE__, #cond, errno); \
+	} while (0)
 
 /* addr.c */
 union addr {
@@ -185,8 +188,8 @@ long counter(int fd, const char *name);
 
 #define TABLE_LIST(X) \
 	X(bind) X(connect) X(names) X(send) X(sendmem) X(cmsg) X(recv) X(recvmem) X(poll) \
-	X(sockopt) X(transport) X(info) X(records) X(counters) X(cong) X(monitor) X(zcopy) X(stamp) \
-	X(loop) X(ioctl) X(cancel) X(race) X(regress) X(sysctl)
+	X(sockopt) X(transport) X(info) X(records) X(counters) X(cong) X(monitor) X(zcopy) \
+	X(stamp) X(loop) X(ioctl) X(cancel) X(race) X(regress) X(sysctl)
 #define X(t) extern const struct api_case t##_cases[];
 TABLE_LIST(X)
 #undef X

@@ -234,12 +234,13 @@ static void created(const struct api_case *c)
 		sweep(p, socket(AF_RDS, SOCK_SEQPACKET, p) < 0 ? -errno : 0);
 	sweep_end("protocol");
 	r("cloexec", fcntl(socket(AF_RDS, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), F_GETFD));
-	r("nonblock", fcntl(socket(AF_RDS, SOCK_SEQPACKET | SOCK_NONBLOCK, 0), F_GETFL) & O_NONBLOCK);
+	p = socket(AF_RDS, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+	r("nonblock", fcntl(p, F_GETFL) & O_NONBLOCK);
 }
 
 const struct api_case bind_cases[] = {
-	{ "bind.created", created, "type=1-4:ESOCKTNOSUPPORT,5:0,6:ESOCKTNOSUPPORT,10:ESOCKTNOSUPPORT "
-	  "protocol=1-7:ESOCKTNOSUPPORT cloexec=1 nonblock=2048" },
+	{ "bind.created", created, "type=1-4:ESOCKTNOSUPPORT,5:0,6:ESOCKTNOSUPPORT,"
+	  "10:ESOCKTNOSUPPORT protocol=1-7:ESOCKTNOSUPPORT cloexec=1 nonblock=2048" },
 	{ "bind.len_v4", family_len, "0-15:EINVAL,16-128:0,129-132:EINVAL", .arg = A4 },
 	{ "bind.len_v6", family_len, "0-27:EINVAL,28-128:0,129-132:EINVAL", .arg = A6 },
 	{ "bind.families", families, "0-1:EINVAL,3-9:EINVAL,11-50:EINVAL" },
@@ -267,8 +268,8 @@ const struct api_case bind_cases[] = {
 	  .num2 = RDS_TRANS_TCP },
 	{ "bind.selected_foreign_v6", address, "select=0 ENOPROTOOPT", .arg = B6,
 	  .num2 = RDS_TRANS_TCP },
-	{ "bind.selected_loopback", selected_loopback, "select=0 bind=0 transport=2 send=5 recv=5/16",
-	  .arg = "127.0.0.1" },
+	{ "bind.selected_loopback", selected_loopback, "select=0 bind=0 transport=2 send=5 "
+	  "recv=5/16", .arg = "127.0.0.1" },
 	{ "bind.selected_loopback_v6", selected_loopback,
 	  "select=0 bind=0 transport=2 send=5 recv=5/28", .arg = "::1" },
 	{ "bind.port1", address, "EINVAL", .arg = A4, .num = 1 },
@@ -285,8 +286,8 @@ const struct api_case bind_cases[] = {
 	  .num = 1 },
 	{ "bind.in_use_mapped", in_use_mapped, "EADDRINUSE" },
 	{ "bind.other_netns.CVE-2026-68335", other_netns, "EADDRINUSE", "0" },
-	{ "bind.failed_forgets_in_use", forgets, "select=0 bind=EINVAL transport=-1 again=0 transport=2",
-	  .arg = A4, .num = 1 },
+	{ "bind.failed_forgets_in_use", forgets, "select=0 bind=EINVAL transport=-1 again=0 "
+	  "transport=2", .arg = A4, .num = 1 },
 	{ "bind.failed_forgets_foreign", forgets,
 	  "select=0 bind=ENOPROTOOPT transport=2 again=0 transport=2", .arg = HOLE4, .num = 5000 },
 	{ "bind.refs_kept", refs_kept, "in_use=EADDRINUSE leaked=1 port1=EINVAL leaked=1 "

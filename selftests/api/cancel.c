@@ -23,8 +23,8 @@ static void lengths(const struct api_case *c)
 /* No address is an error, nor is a family that does not fit. */
 static void any_address(const struct api_case *c)
 {
-	static const char *const host[] = { "0.0.0.0", "255.255.255.255", "224.0.0.1", "::", "ff02::1",
-					    "fe80::1", "10.0.0.77" };
+	static const char *const host[] = { "0.0.0.0", "255.255.255.255", "224.0.0.1", "::",
+					    "ff02::1", "fe80::1", "10.0.0.77" };
 	int fd = bound(NS_A, A4, 0);
 	unsigned int i, bad = 0;
 
@@ -162,11 +162,13 @@ static void delivered(const struct api_case *c)
 }
 
 const struct api_case cancel_cases[] = {
-	{ "cancel.lengths_v4", lengths, "bound=0-15:EINVAL,16-64:0 unbound=0-64:ENOTCONN", .arg = HOLE4 },
-	{ "cancel.lengths_v6", lengths, "bound=0-15:EINVAL,16-64:0 unbound=0-64:ENOTCONN", .arg = "fd00::99", .num = 1 },
+	{ "cancel.lengths_v4", lengths, "bound=0-15:EINVAL,16-64:0 unbound=0-64:ENOTCONN",
+	  .arg = HOLE4 },
+	{ "cancel.lengths_v6", lengths, "bound=0-15:EINVAL,16-64:0 unbound=0-64:ENOTCONN",
+	  .arg = "fd00::99", .num = 1 },
 	{ "cancel.any_address", any_address, "0-6:0 other_family=0" },
-	{ "cancel.frees", frees, "full=EAGAIN other_port=0 full=EAGAIN other_host=0 full=EAGAIN padded=0 "
-	  "full=EAGAIN family=0 free=2304 full=EAGAIN mapped=0 free=1" },
+	{ "cancel.frees", frees, "full=EAGAIN other_port=0 full=EAGAIN other_host=0 full=EAGAIN "
+	  "padded=0 full=EAGAIN family=0 free=2304 full=EAGAIN mapped=0 free=1" },
 	{ "cancel.frees_v6", frees_v6, "short=0 full=EAGAIN cancel=0 free=1" },
 	{ "cancel.own_only", own_only, "cancel=0 own=1 other=EAGAIN" },
 	{ "cancel.many", many, "cancel=0 left=25 none=0" },

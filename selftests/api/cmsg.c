@@ -332,7 +332,8 @@ static void not_queued(const struct api_case *c)
 	PAIR_ATOMIC "9" PAIR_ATOMIC "12=1-3:EINVAL,6-9:EINVAL,12:EINVAL"
 
 const struct api_case cmsg_cases[] = {
-	WAYS("row11_types", types, "0:EINVAL,4-5:EINVAL,10-11:EINVAL,13-40:EINVAL,2147483647:EINVAL"),
+	WAYS("row11_types", types, "0:EINVAL,4-5:EINVAL,10-11:EINVAL,13-40:EINVAL,"
+	     "2147483647:EINVAL"),
 	WAYS("other_levels", other_levels, "0-1:1,6:1,41:1,275:1,277:1"),
 	{ "cmsg.row7_malformed", malformed, "cmsg_len=0-15:EINVAL,16-24:1,25-40:EINVAL "
 	  "controllen=0-15:1,16-23:EINVAL,24-39:1,40:EINVAL huge=EINVAL second_short=EINVAL" },
@@ -344,10 +345,12 @@ const struct api_case cmsg_cases[] = {
 	BOTH("len_masked_fadd", lengths, ATOMIC_NULL, ATOMIC_NULL, RDS_CMSG_MASKED_ATOMIC_FADD),
 	BOTH("len_masked_cswp", lengths, ATOMIC_NULL, ATOMIC_NULL, RDS_CMSG_MASKED_ATOMIC_CSWP),
 	BOTH("len_zcopy", lengths, ALL_EINVAL, ALL_EINVAL, RDS_CMSG_ZCOPY_COOKIE),
-	BOTH("good_len_args", good_lengths, "0-55:EINVAL,56-80:EOPNOTSUPP", "0-55:EINVAL,56-80:EOPNOTSUPP", RDS_CMSG_RDMA_ARGS),
+	BOTH("good_len_args", good_lengths, "0-55:EINVAL,56-80:EOPNOTSUPP",
+	     "0-55:EINVAL,56-80:EOPNOTSUPP", RDS_CMSG_RDMA_ARGS),
 	BOTH("good_len_map", good_lengths, MAP_LEN, MAP_LEN, RDS_CMSG_RDMA_MAP),
 	BOTH("good_len_fadd", good_lengths, ATOMIC_LEN, ATOMIC_LEN, RDS_CMSG_ATOMIC_FADD),
-	BOTH("good_len_masked_cswp", good_lengths, ATOMIC_LEN, ATOMIC_LEN, RDS_CMSG_MASKED_ATOMIC_CSWP),
+	BOTH("good_len_masked_cswp", good_lengths, ATOMIC_LEN, ATOMIC_LEN,
+	     RDS_CMSG_MASKED_ATOMIC_CSWP),
 	WAYS("row8_17_rdma_args.CVE-2010-3865.CVE-2010-4175.CVE-2018-5332", rdma_args, RDMA_ARGS),
 	WAYS("row17_notify", notify_args, "flags=0-9:EOPNOTSUPP notified=EAGAIN received=EAGAIN"),
 	WAYS("row17_atomics.CVE-2018-5333", atomics, ATOMIC4),

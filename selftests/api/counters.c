@@ -99,19 +99,21 @@ static void congested(const struct api_case *c)
 	r("cong_send_error", counter(l.tx, "cong_send_error") - e);
 }
 
-#define CORE "conn_reset recv_drop_bad_checksum recv_drop_old_seq recv_drop_no_sock recv_drop_dead_sock " \
-	"recv_deliver_raced recv_delivered recv_queued recv_immediate_retry recv_delayed_retry " \
-	"recv_ack_required recv_rdma_bytes recv_ping send_queue_empty send_queue_full " \
-	"send_lock_contention send_lock_queue_raced send_immediate_retry send_delayed_retry " \
-	"send_drop_acked send_ack_required send_queued send_rdma send_rdma_bytes send_pong " \
-	"page_remainder_hit page_remainder_miss copy_to_user copy_from_user cong_update_queued " \
+#define CORE "conn_reset recv_drop_bad_checksum recv_drop_old_seq recv_drop_no_sock " \
+	"recv_drop_dead_sock recv_deliver_raced recv_delivered recv_queued " \
+	"recv_immediate_retry recv_delayed_retry recv_ack_required recv_rdma_bytes recv_ping " \
+	"send_queue_empty send_queue_full send_lock_contention send_lock_queue_raced " \
+	"send_immediate_retry send_delayed_retry send_drop_acked send_ack_required " \
+	"send_queued send_rdma send_rdma_bytes send_pong page_remainder_hit " \
+	"page_remainder_miss copy_to_user copy_from_user cong_update_queued " \
 	"cong_update_received cong_send_error cong_send_blocked recv_bytes_added_to_sock " \
 	"recv_bytes_freed_fromsock send_stuck_rm"
 #define TCP "tcp_data_ready_calls tcp_write_space_calls tcp_sndbuf_full tcp_connect_raced " \
 	"tcp_listen_closed_stale"
 
 const struct api_case counters_cases[] = {
-	{ "counters.names_core", names, CORE " unpadded=0", CORE " mprds_catchup_tx0_retries unpadded=0", .num = 0 },
+	{ "counters.names_core", names, CORE " unpadded=0", CORE " mprds_catchup_tx0_retries "
+	  "unpadded=0", .num = 0 },
 	{ "counters.names_tcp", names, TCP " unpadded=0", .num = 1 },
 	{ "counters.sender.tcp4", moves, "copy_from_user=5000", .num = TCP4,
 	  .arg = "copy_from_user" },
@@ -132,7 +134,9 @@ const struct api_case counters_cases[] = {
 	{ "counters.no_socket.tcp4", no_socket, "seen=1 drop=1", .num = TCP4 },
 	{ "counters.no_socket.self4", no_socket, "seen=1 drop=1", .num = SELF4 },
 	{ "counters.queue_full", full, "send_queue_full=1" },
-	{ "counters.congested.tcp4", congested, "cong_update_queued=1 cong_send_error=1", .num = TCP4 },
-	{ "counters.congested.self4", congested, "cong_update_queued=1 cong_send_error=1", .num = SELF4 },
+	{ "counters.congested.tcp4", congested, "cong_update_queued=1 cong_send_error=1",
+	  .num = TCP4 },
+	{ "counters.congested.self4", congested, "cong_update_queued=1 cong_send_error=1",
+	  .num = SELF4 },
 	{ }
 };

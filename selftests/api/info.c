@@ -77,12 +77,13 @@ static void none(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0);
 	socklen_t len = 0;
+	char b[8];
 
 	(void)c;
 	r("probe", get(fd, RDS_INFO_RECV_MESSAGES, NULL, &len));
 	r("len", len);
 	len = 5;
-	r("short", get(fd, RDS_INFO_RECV_MESSAGES, (char[8]){ 0 }, &len));
+	r("short", get(fd, RDS_INFO_RECV_MESSAGES, b, &len));
 	r("len", len);
 }
 
@@ -171,18 +172,20 @@ static void file_mapping(const struct api_case *c)
 	note("%s", b);
 }
 
-#define PROBE(size) "probe=ENOSPC whole=1 one=ENOSPC len=1 less=ENOSPC len=1 exact=" #size " len=1 more=" \
-	#size " len=1"
+#define PROBE(size) "probe=ENOSPC whole=1 one=ENOSPC len=1 less=ENOSPC len=1 exact=" #size \
+	" len=1 more=" #size " len=1"
 
 const struct api_case info_cases[] = {
-	{ "info.ids", ids, "9999:ENOPROTOOPT,10000:40,10001:42,10002:ENOPROTOOPT,10003-10005:26,10006:28,"
-	  "10007:41,10008-10010:ENOPROTOOPT,10011:65,10012-10014:50,10015:52,10016:64,"
+	{ "info.ids", ids, "9999:ENOPROTOOPT,10000:40,10001:42,10002:ENOPROTOOPT,10003-10005:26,"
+	  "10006:28,10007:41,10008-10010:ENOPROTOOPT,10011:65,10012-10014:50,10015:52,10016:64,"
 	  "10017-10020:ENOPROTOOPT" },
 	{ "info.probe_counters", size_probe, PROBE(40), .num = RDS_INFO_COUNTERS },
-	{ "info.probe_counters_unbound", size_probe, PROBE(40), .num = RDS_INFO_COUNTERS, .num2 = 1 },
+	{ "info.probe_counters_unbound", size_probe, PROBE(40), .num = RDS_INFO_COUNTERS,
+	  .num2 = 1 },
 	{ "info.probe_connections", size_probe, PROBE(42), .num = RDS_INFO_CONNECTIONS },
 	{ "info.probe_sockets", size_probe, PROBE(28), .num = RDS_INFO_SOCKETS },
-	{ "info.probe_connections6", size_probe, PROBE(65), .num = RDS6_INFO_CONNECTIONS, .num2 = 1 },
+	{ "info.probe_connections6", size_probe, PROBE(65), .num = RDS6_INFO_CONNECTIONS,
+	  .num2 = 1 },
 	{ "info.probe_sockets6", size_probe, PROBE(52), .num = RDS6_INFO_SOCKETS },
 	{ "info.probe_tcp", size_probe, PROBE(41), .num = RDS_INFO_TCP_SOCKETS },
 	{ "info.probe_tcp6", size_probe, PROBE(64), .num = RDS6_INFO_TCP_SOCKETS },
@@ -192,12 +195,13 @@ const struct api_case info_cases[] = {
 	  "ret=ENOSPC len=1 records=37", .num = RDS_INFO_COUNTERS },
 	{ "info.partial_connections", partial, "ret=ENOSPC len=1 records=2",
 	  .num = RDS6_INFO_CONNECTIONS },
-	{ "info.partial_recv", partial, "ret=ENOSPC len=1 records=2", .num = RDS_INFO_RECV_MESSAGES },
+	{ "info.partial_recv", partial, "ret=ENOSPC len=1 records=2",
+	  .num = RDS_INFO_RECV_MESSAGES },
 	{ "info.partial_sockets", partial, "ret=ENOSPC len=1 records=0", .num = RDS6_INFO_SOCKETS },
 	{ "info.partial_tcp", partial, "ret=ENOSPC len=1 records=0", .num = RDS_INFO_TCP_SOCKETS },
-	{ "info.bad_buffers", bad_buffers, "unmapped=EAGAIN len=8192 half=EAGAIN read_only=EAGAIN kernel=EAGAIN "
-	  "null=EAGAIN len_ptr=EFAULT", "unmapped=EFAULT len=8192 half=EFAULT read_only=EFAULT "
-	  "kernel=EFAULT null=EFAULT len_ptr=EFAULT" },
+	{ "info.bad_buffers", bad_buffers, "unmapped=EAGAIN len=8192 half=EAGAIN read_only=EAGAIN "
+	  "kernel=EAGAIN null=EAGAIN len_ptr=EFAULT", "unmapped=EFAULT len=8192 half=EFAULT "
+	  "read_only=EFAULT kernel=EFAULT null=EFAULT len_ptr=EFAULT" },
 	{ "info.unaligned", unaligned, "bad=0" },
 	{ "info.file_mapping", file_mapping, "get=40 conn_reset" },
 	{ }

@@ -113,7 +113,8 @@ static void spliced(const struct api_case *c)
 	r("sendfile", sendfile(l.tx, f, NULL, 100) < 0 ? -errno : 0);
 	need(send_to(l.tx, &l.to, 4, 0) == 4);
 	link_sync(&l);
-	r("splice_from", splice(l.rx, NULL, pipefd[1], NULL, 5, SPLICE_F_NONBLOCK) < 0 ? -errno : 0);
+	r("splice_from",
+	  splice(l.rx, NULL, pipefd[1], NULL, 5, SPLICE_F_NONBLOCK) < 0 ? -errno : 0);
 }
 
 static void protocols(const struct api_case *c)
@@ -131,25 +132,30 @@ static void protocols(const struct api_case *c)
 	fclose(f);
 }
 
-#define TOS "get_unbound=0 set_unbound=ENOTTY get=0 bad=0 send=1 after_send=EINVAL after_send0=EINVAL get=0"
+#define TOS "get_unbound=0 set_unbound=ENOTTY get=0 bad=0 send=1 after_send=EINVAL " \
+	"after_send0=EINVAL get=0"
 
 const struct api_case ioctl_cases[] = {
 	{ "ioctl.tos.v4", tos, TOS, .arg = A4 },
 	{ "ioctl.tos.v6", tos, TOS, .arg = A6 },
-	{ "ioctl.tos_loopback.v4", tos_loopback, "set=ENOTTY set0=ENOTTY get=0", .arg = "127.0.0.1" },
+	{ "ioctl.tos_loopback.v4", tos_loopback, "set=ENOTTY set0=ENOTTY get=0",
+	  .arg = "127.0.0.1" },
 	{ "ioctl.tos_loopback.v6", tos_loopback, "set=ENOTTY set0=ENOTTY get=0", .arg = "::1" },
 	{ "ioctl.tos_selected", tos_selected, "set=0 get=0" },
 	{ "ioctl.tos_faults", tos_faults, "set=EFAULT get=EFAULT one_byte=0 null=EFAULT "
 	  "set_unbound=EFAULT" },
-	{ "ioctl.others.tcp", others, "ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY fionbio=0 "
-	  "nonblock=EAGAIN", .arg = A4 },
-	{ "ioctl.others.loopback", others, "ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY "
-	  "fionbio=0 nonblock=EAGAIN", .arg = "127.0.0.1" },
-	{ "ioctl.unsupported", unsupported, "listen=EOPNOTSUPP accept=EOPNOTSUPP accept4=EOPNOTSUPP "
-	  "shut_rd=EOPNOTSUPP shut_wr=EOPNOTSUPP shut_rdwr=EOPNOTSUPP socketpair=EOPNOTSUPP "
-	  "mmap=ENODEV lseek=ESPIPE pread=ESPIPE ftruncate=EINVAL fsync=EINVAL" },
-	{ "ioctl.spliced.tcp4", spliced, "splice_to=EOPNOTSUPP sendfile=EOPNOTSUPP splice_from=0", .num = TCP4 },
-	{ "ioctl.spliced.lo4", spliced, "splice_to=EOPNOTSUPP sendfile=EOPNOTSUPP splice_from=0", .num = LO4 },
+	{ "ioctl.others.tcp", others, "ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY "
+	  "fionbio=0 nonblock=EAGAIN", .arg = A4 },
+	{ "ioctl.others.loopback", others, "ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY ENOTTY "
+	  "ENOTTY fionbio=0 nonblock=EAGAIN", .arg = "127.0.0.1" },
+	{ "ioctl.unsupported", unsupported, "listen=EOPNOTSUPP accept=EOPNOTSUPP "
+	  "accept4=EOPNOTSUPP shut_rd=EOPNOTSUPP shut_wr=EOPNOTSUPP shut_rdwr=EOPNOTSUPP "
+	  "socketpair=EOPNOTSUPP mmap=ENODEV lseek=ESPIPE pread=ESPIPE ftruncate=EINVAL "
+	  "fsync=EINVAL" },
+	{ "ioctl.spliced.tcp4", spliced, "splice_to=EOPNOTSUPP sendfile=EOPNOTSUPP splice_from=0",
+	  .num = TCP4 },
+	{ "ioctl.spliced.lo4", spliced, "splice_to=EOPNOTSUPP sendfile=EOPNOTSUPP splice_from=0",
+	  .num = LO4 },
 	{ "ioctl.protocols", protocols, "RDS" },
 	{ }
 };

@@ -116,12 +116,12 @@ const struct api_case names_cases[] = {
 	{ "names.connected_v4", connected, "name=2/16 peer=2/16 equal=1 port=0 zero=1", .arg = B4 },
 	{ "names.connected_v6", connected, "name=10/28 peer=10/28 rest=0 equal=1 port=0 zero=1",
 	  .arg = B6 },
-	{ "names.bound_v4", after_bind, "name=2/16 peer=ENOTCONN port=1 equal=1 peer=2/16 name=2/16",
-	  .arg = A4 },
+	{ "names.bound_v4", after_bind, "name=2/16 peer=ENOTCONN port=1 equal=1 peer=2/16 "
+	  "name=2/16", .arg = A4 },
 	{ "names.bound_v6", after_bind,
 	  "name=10/28 peer=ENOTCONN port=1 equal=1 peer=10/28 name=10/28", .arg = A6 },
-	{ "names.bound_lo4", after_bind, "name=2/16 peer=ENOTCONN port=1 equal=1 peer=2/16 name=2/16",
-	  .arg = "127.0.0.1" },
+	{ "names.bound_lo4", after_bind, "name=2/16 peer=ENOTCONN port=1 equal=1 peer=2/16 "
+	  "name=2/16", .arg = "127.0.0.1" },
 	{ "names.room_v4", rooms, "name=0-30:16 negative=EINVAL fault=EFAULT fault_len=EFAULT",
 	  .arg = A4 },
 	{ "names.room_v6", rooms, "name=0-30:28 negative=EINVAL fault=EFAULT fault_len=EFAULT",

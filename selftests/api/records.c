@@ -5,6 +5,8 @@
 #include <arpa/inet.h>
 #include <sys/stat.h>
 
+static const char nothing[64];
+
 static uint16_t be16_at(const char *p, int off)
 {
 	uint16_t v;
@@ -85,7 +87,7 @@ static void connections(const struct api_case *c)
 	tx = u64_at(p, 0);
 	rx = u64_at(p, 8);
 	note("transport=%.16s", p + tr);
-	r("padded", !memcmp(p + tr + strlen(p + tr), (char[16]){ 0 }, 16 - strlen(p + tr)));
+	r("padded", !memcmp(p + tr + strlen(p + tr), nothing, 16 - strlen(p + tr)));
 	r("flags", p[six ? 64 : 40]);
 	if (!six)
 		r("tos", p[41]);
@@ -147,7 +149,8 @@ static void message_record(const struct api_case *c, int opt, int opt6, int fd,
 	for (i = 0; i < (int)s.n; i++) {
 		char *q = s.p + i * s.ret;
 
-		if (be16_at(q, 12 + 2 * a) != addr_port(l) || be16_at(q, 14 + 2 * a) != addr_port(f))
+		if (be16_at(q, 12 + 2 * a) != addr_port(l) ||
+		    be16_at(q, 14 + 2 * a) != addr_port(f))
 			continue;
 		p = p ? p : q;
 		mine++;
@@ -238,7 +241,7 @@ static void sockets6(const struct api_case *c)
 	s = snap(fd, RDS6_INFO_SOCKETS);
 	r("size", s.ret);
 	p = socket_record(&s, un, 44);
-	r("unbound", p && !memcmp(p + 4, (char[36]){ 0 }, 36));
+	r("unbound", p && !memcmp(p + 4, nothing, 36));
 	p = socket_record(&s, fd, 44);
 	r("mapped", p && !memcmp(p + 4, ip_of(&me4, true), 16));
 	p = socket_record(&s, six, 44);
@@ -289,12 +292,14 @@ const struct api_case records_cases[] = {
 	{ "records.connections.tcp6_in_6", connections, CONN6("tcp") " tx=2 rx=1", .num = TCP6,
 	  .num2 = 1 },
 	{ "records.connections.self4", connections, CONN("loopback") " tx=2 rx=2", .num = SELF4 },
-	{ "records.connections.lo6", connections, CONN6("loopback") " tx=1 rx=1", .num = LO6, .num2 = 1 },
+	{ "records.connections.lo6", connections, CONN6("loopback") " tx=1 rx=1", .num = LO6, .num2
+	  = 1 },
 	{ "records.namespaces", foreign, "peer4=0 peer6=0 own6=1 b_own4=1 b_peer4=0 init=0 "
 	  "init_sockets=2 init_tcp=0 b_recv=1 a_recv=0" },
 	{ "records.recv.tcp4.CVE-2016-5244", recv_messages, "size=26 " RECV, .num = TCP4 },
 	{ "records.recv.tcp4_in_6", recv_messages, "size=50 " RECV, .num = TCP4, .num2 = 1 },
-	{ "records.recv.tcp6.CVE-2019-16714", recv_messages, "size=50 " RECV, .num = TCP6, .num2 = 1 },
+	{ "records.recv.tcp6.CVE-2019-16714", recv_messages, "size=50 " RECV, .num = TCP6,
+	  .num2 = 1 },
 	{ "records.recv.self4", recv_messages, "size=26 " RECV, .num = SELF4 },
 	{ "records.recv.lo6", recv_messages, "size=50 " RECV, .num = LO6, .num2 = 1 },
 	/* in-tree 6.12 leaves the addresses of waiting messages zero in the IPv4 dump */
@@ -303,7 +308,8 @@ const struct api_case records_cases[] = {
 	  "size=26 " QUEUED " size=26 records=0 mine=0" },
 	{ "records.send_in_6", send_messages, "size=50 " QUEUED " size=50 records=0 mine=0",
 	  .num2 = 1 },
-	{ "records.sockets", sockets, "size=28 unbound=0 v6=0 sndbuf=30000 addr=1 ports=1 rcvbuf=20000" },
+	{ "records.sockets", sockets, "size=28 unbound=0 v6=0 sndbuf=30000 addr=1 ports=1 "
+	  "rcvbuf=20000" },
 	{ "records.sockets6", sockets6, "size=52 unbound=1 mapped=1 sndbuf=106496 addr=1 ports=1 "
 	  "rcvbuf=106496" },
 	{ "records.tcp.tcp4", tcp_sockets, "size=41 " TCPS " tos=0", .num = TCP4 },

@@ -135,9 +135,10 @@ static void many_faults(const struct api_case *c)
 	r("not_congested", send_to(l.tx, &l.to, 0, MSG_DONTWAIT));
 }
 
-#define PAYLOAD(n) "0-1:EFAULT,47-48:EFAULT,4095-4097:EFAULT,9000:EFAULT kernel=EFAULT null=EFAULT " \
-	"queued=10000/" n " same=1"
-#define HEADERS(n) "name=EFAULT next=2/" n " name_negative=EINVAL iov=EFAULT header=EFAULT queued=3/" n
+#define PAYLOAD(n) "0-1:EFAULT,47-48:EFAULT,4095-4097:EFAULT,9000:EFAULT kernel=EFAULT " \
+	"null=EFAULT queued=10000/" n " same=1"
+#define HEADERS(n) "name=EFAULT next=2/" n " name_negative=EINVAL iov=EFAULT header=EFAULT " \
+	"queued=3/" n
 
 const struct api_case recvmem_cases[] = {
 	{ "recvmem.payload.tcp4.CVE-2010-3904", payload, PAYLOAD("16"), .num = TCP4 },

@@ -87,47 +87,50 @@ static void dial_exit(const struct api_case *c)
 	note("ok");
 }
 
+/* Opens the file in a namespace of its own, hands it over and ends. */
+static void hand_over(int conn, const char *path)
+{
+	struct iovec iov = { "x", 1 };
+	struct ctl k = { 0 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = k.b };
+	int fd;
+
+	if (unshare(CLONE_NEWNET))
+		_exit(3);
+	fd = open(path, O_RDWR);
+	if (fd < 0)
+		_exit(4);
+	ctl_add(&k, SOL_SOCKET, SCM_RIGHTS, &fd, sizeof(fd));
+	m.msg_controllen = k.len;
+	_exit(sendmsg(conn, &m, 0) != 1);
+}
+
 /* A sysctl file open across the end of its namespace. */
 static void sysctl_exit(const struct api_case *c)
 {
-	int i;
+	int pair[2], i, k, status;
+	char b[4];
 
 	(void)c;
+	need(!socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
 	for (i = 0; i < 6; i++) {
-		int pipefd[2], fd, status;
-		struct ctl k = { 0 };
-		pid_t pid;
+		const int *fd;
+		struct rx x;
+		pid_t pid = fork();
 
-		need(!socketpair(AF_UNIX, SOCK_DGRAM, 0, pipefd));
-		pid = fork();
-		if (!pid) {
-			struct iovec iov = { "x", 1 };
-			struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = k.b };
-
-			if (unshare(CLONE_NEWNET))
-				_exit(3);
-			fd = open("/proc/sys/net/rds/tcp/rds_tcp_sndbuf", O_RDWR);
-			if (fd < 0)
-				_exit(4);
-			ctl_add(&k, SOL_SOCKET, SCM_RIGHTS, &fd, sizeof(fd));
-			m.msg_controllen = k.len;
-			_exit(sendmsg(pipefd[1], &m, 0) != 1);
-		}
+		if (!pid)
+			hand_over(pair[1], "/proc/sys/net/rds/tcp/rds_tcp_sndbuf");
 		need(waitpid(pid, &status, 0) == pid);
 		if (status)
 			bail("process ended with %x", status);
-		{
-			struct rx x = rx_msg(pipefd[0], (char[4]){ 0 }, 4, 64, 0);
-			const int *p = rx_cmsg(&x, SOL_SOCKET, SCM_RIGHTS, NULL);
-			int k2;
-
-			need(p);
-			for (k2 = 0; k2 < 50; k2++)
-				if (pwrite(*p, "10000", 5, 0) < 0 && errno != ENOENT && errno != EINVAL &&
-				    errno != ENODEV)
-					bail("write: %d", errno);
-			close(*p);
-		}
+		x = rx_msg(pair[0], b, sizeof(b), 64, 0);
+		fd = rx_cmsg(&x, SOL_SOCKET, SCM_RIGHTS, NULL);
+		need(fd);
+		for (k = 0; k < 50; k++)
+			if (pwrite(*fd, "10000", 5, 0) < 0 && errno != ENOENT && errno != EINVAL &&
+			    errno != ENODEV)
+				bail("write: %d", errno);
+		close(*fd);
 	}
 	note("ok");
 }

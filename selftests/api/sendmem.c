@@ -124,8 +124,8 @@ const struct api_case sendmem_cases[] = {
 	  .num = TCP4 },
 	{ "sendmem.row14_second_vector.self6", second_vector, "sendmsg=EFAULT empty=4106",
 	  .num = SELF6 },
-	{ "sendmem.headers", headers, "name=EFAULT name_half=EFAULT name_negative=EINVAL iov=EFAULT "
-	  "control=EFAULT control_half=EFAULT good=1 header=EFAULT fd=EBADF" },
+	{ "sendmem.headers", headers, "name=EFAULT name_half=EFAULT name_negative=EINVAL "
+	  "iov=EFAULT control=EFAULT control_half=EFAULT good=1 header=EFAULT fd=EBADF" },
 	{ "sendmem.not_charged.tcp4", not_charged, "full=2304", .num = TCP4 },
 	{ "sendmem.not_charged.self4", not_charged, "full=2304", .num = SELF4 },
 	{ "sendmem.read_only.tcp4", read_only, "send=17 recv=17/16 same=1", .num = TCP4 },

@@ -231,7 +231,8 @@ static void generic(const struct api_case *c)
 		const char *name;
 		int opt;
 	} o[] = { { "reuseaddr", SO_REUSEADDR }, { "keepalive", SO_KEEPALIVE },
-		  { "broadcast", SO_BROADCAST }, { "rcvlowat", SO_RCVLOWAT }, { "priority", SO_PRIORITY },
+		  { "broadcast", SO_BROADCAST }, { "rcvlowat", SO_RCVLOWAT },
+		  { "priority", SO_PRIORITY },
 		  { "zerocopy", SO_ZEROCOPY }, { "timestamp", SO_TIMESTAMP },
 		  { "timestampns", SO_TIMESTAMPNS }, { "passcred", SO_PASSCRED },
 		  { "incoming_cpu", SO_INCOMING_CPU } };
@@ -261,28 +262,31 @@ static void linger(const struct api_case *c)
 	r("at_once", now_ms() - t < 2000);
 }
 
-#define INTS "0:ENOPROTOOPT,1-3:EINVAL,4:ENOPROTOOPT,5-6:0,7:EINVAL,8:EOPNOTSUPP,9:ENOPROTOOPT,10:0," \
-	"11-28:ENOPROTOOPT,29:0,30-62:ENOPROTOOPT,63:0,64-70:ENOPROTOOPT"
-#define MR(e) "good=" e " no_cookie=" e " bad_cookie=" e " unmapped=" e " empty=" e " wrap=" e " huge=" e
+#define INTS "0:ENOPROTOOPT,1-3:EINVAL,4:ENOPROTOOPT,5-6:0,7:EINVAL,8:EOPNOTSUPP,9:ENOPROTOOPT," \
+	"10:0,11-28:ENOPROTOOPT,29:0,30-62:ENOPROTOOPT,63:0,64-70:ENOPROTOOPT"
+#define MR(e) "good=" e " no_cookie=" e " bad_cookie=" e " unmapped=" e " empty=" e " wrap=" e \
+	" huge=" e
 #define MRD(e) "no_dest=" e " dest=" e " bad_cookie=" e
 #define FAULTS "=1-3:EFAULT,5-7:EFAULT,8:EOPNOTSUPP,10:EFAULT,29:EFAULT,63:EFAULT"
 
 const struct api_case sockopt_cases[] = {
 	{ "sockopt.set_table", set_table, "int=" INTS " info=9999-10020:ENOPROTOOPT" },
-	{ "sockopt.get_table", get_table, "-1-4:ENOPROTOOPT,5:4,6-7:ENOPROTOOPT,8:4,9-70:ENOPROTOOPT" },
+	{ "sockopt.get_table", get_table, "-1-4:ENOPROTOOPT,5:4,6-7:ENOPROTOOPT,8:4,"
+	  "9-70:ENOPROTOOPT" },
 	{ "sockopt.levels", levels, "set=0:ENOPROTOOPT,6:ENOPROTOOPT,17:ENOPROTOOPT,41:ENOPROTOOPT,"
 	  "263:ENOPROTOOPT,275:ENOPROTOOPT,277:ENOPROTOOPT,1000:ENOPROTOOPT,-1:ENOPROTOOPT "
 	  "get=0:ENOPROTOOPT,6:ENOPROTOOPT,17:ENOPROTOOPT,41:ENOPROTOOPT,263:ENOPROTOOPT,"
 	  "275:ENOPROTOOPT,277:ENOPROTOOPT,1000:ENOPROTOOPT,-1:ENOPROTOOPT" },
 	{ "sockopt.len_recverr", set_lengths, "bound=0-3:EINVAL,4-164:0,2147483647:0 "
 	  "unbound=0-3:EINVAL,4-164:0 negative=EINVAL", .num = RDS_RECVERR },
-	{ "sockopt.len_get_mr", set_lengths, "bound=0-31:EINVAL,32:EOPNOTSUPP,33-164:EINVAL,2147483647:EINVAL "
-	  "unbound=0-31:EINVAL,32:ENOTCONN,33-164:EINVAL negative=EINVAL", .num = RDS_GET_MR },
+	{ "sockopt.len_get_mr", set_lengths, "bound=0-31:EINVAL,32:EOPNOTSUPP,33-164:EINVAL,"
+	  "2147483647:EINVAL unbound=0-31:EINVAL,32:ENOTCONN,33-164:EINVAL negative=EINVAL", .num
+	  = RDS_GET_MR },
 	{ "sockopt.len_free_mr", set_lengths, "bound=0-164:EINVAL,2147483647:EINVAL "
 	  "unbound=0-164:EINVAL negative=EINVAL", .num = RDS_FREE_MR },
-	{ "sockopt.len_get_mr_dest", set_lengths, "bound=0-159:EINVAL,160:EOPNOTSUPP,161-164:EINVAL,"
-	  "2147483647:EINVAL unbound=0-159:EINVAL,160:ENOTCONN,161-164:EINVAL negative=EINVAL",
-	  .num = RDS_GET_MR_FOR_DEST },
+	{ "sockopt.len_get_mr_dest", set_lengths, "bound=0-159:EINVAL,160:EOPNOTSUPP,"
+	  "161-164:EINVAL,2147483647:EINVAL unbound=0-159:EINVAL,160:ENOTCONN,161-164:EINVAL "
+	  "negative=EINVAL", .num = RDS_GET_MR_FOR_DEST },
 	{ "sockopt.len_latency", set_lengths, "bound=0-3:EFAULT,4:0,5-164:EFAULT,2147483647:EFAULT "
 	  "unbound=0-3:EFAULT,4:0,5-164:EFAULT negative=EINVAL", .num = SO_RDS_MSG_RXPATH_LATENCY },
 	{ "sockopt.len_timestamp_old", set_lengths,
@@ -294,7 +298,8 @@ const struct api_case sockopt_cases[] = {
 	{ "sockopt.recverr", recverr,
 	  "default=0 set5=0 get=1 set0=0 get=0 set-1=0 get=1 get_len=0-3:EINVAL,4-12:4" },
 	{ "sockopt.faults", faults, "set" FAULTS " set_short" FAULTS " set_kernel" FAULTS },
-	{ "sockopt.recverr_faults", recverr_faults, "value=EFAULT half=EFAULT len=EFAULT read_only_len=EFAULT" },
+	{ "sockopt.recverr_faults", recverr_faults, "value=EFAULT half=EFAULT len=EFAULT "
+	  "read_only_len=EFAULT" },
 	{ "sockopt.negative_len_recverr", negative_len, "0", "EINVAL", .num = RDS_RECVERR },
 	{ "sockopt.negative_len_info", negative_len, "EINVAL", .num = RDS_INFO_COUNTERS },
 	{ "sockopt.get_mr_unbound.CVE-2018-7492", get_mr, MR("ENOTCONN"), .arg = "" },
@@ -313,9 +318,9 @@ const struct api_case sockopt_cases[] = {
 	  "2304:4608,2305:4610,50000:100000,106496:212992" },
 	{ "sockopt.forced", forced, "snd=0 rcv=0 snd=6291456 rcv=6291456", .flags = C_ROOT },
 	{ "sockopt.forced_user", forced_user, "snd=EPERM rcv=EPERM" },
-	{ "sockopt.generic", generic, "type=5 domain=21 protocol=0 accept=0 error=0 reuseaddr=0 keepalive=0 "
-	  "broadcast=0 rcvlowat=0 priority=0 zerocopy=0 timestamp=0 timestampns=0 passcred=0 "
-	  "incoming_cpu=0 zerocopy=1" },
+	{ "sockopt.generic", generic, "type=5 domain=21 protocol=0 accept=0 error=0 reuseaddr=0 "
+	  "keepalive=0 broadcast=0 rcvlowat=0 priority=0 zerocopy=0 timestamp=0 timestampns=0 "
+	  "passcred=0 incoming_cpu=0 zerocopy=1" },
 	{ "sockopt.linger", linger, "set=0 close=0 at_once=1" },
 	{ }
 };

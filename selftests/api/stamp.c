@@ -128,7 +128,7 @@ static void latency(const struct api_case *c)
 		sweep(1, t->rx_trace_pos[1]);
 		sweep(2, t->rx_trace_pos[2]);
 		sweep_end("pos");
-		r("zero", !memcmp((char *)t + 4, (char[4]){ 0 }, 4));
+		r("zero", !memcmp((char *)t + 4, "\0\0\0", 4));
 		r("unused", n < 3 ? (long)t->rx_trace[2] : 0);
 		if (c->num == TCP4 || c->num == TCP6)
 			r("sane", t->rx_trace[0] < 60000000000ull);
@@ -165,8 +165,9 @@ const struct api_case stamp_cases[] = {
 	{ "stamp.both_times.tcp4", both_times, LATE("16"), .num = TCP4 },
 	{ "stamp.both_times.lo6", both_times, LATE("28"), .num = LO6 },
 	{ "stamp.peeked.tcp4", peeked, PEEK("16"), .num = TCP4 },
-	{ "stamp.trace_range.CVE-2017-18552.CVE-2024-23849", trace_range, "count=0-3:0,4-255:EFAULT "
-	  "first=0-2:0,3-255:EFAULT last=0-2:0,3-255:EFAULT unused=0 none=0" },
+	{ "stamp.trace_range.CVE-2017-18552.CVE-2024-23849", trace_range,
+	  "count=0-3:0,4-255:EFAULT first=0-2:0,3-255:EFAULT last=0-2:0,3-255:EFAULT unused=0 "
+	  "none=0" },
 	{ "stamp.latency.tcp4", latency, TRACES("16", " sane=1"), .num = TCP4 },
 	{ "stamp.latency.tcp6", latency, TRACES("28", " sane=1"), .num = TCP6 },
 	{ "stamp.latency.self4", latency, TRACES("16", ""), .num = SELF4 },

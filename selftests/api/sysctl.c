@@ -89,6 +89,7 @@ static void modes(const struct api_case *c)
 
 static void not_by_users(const struct api_case *c)
 {
+	enum ns ns = user_mode ? NS_INIT : NS_A;
 	unsigned int i;
 
 	(void)c;
@@ -98,8 +99,7 @@ static void not_by_users(const struct api_case *c)
 		need(fd >= 0 && !setns(fd, CLONE_NEWNET) && !other_user());
 	}
 	for (i = 0; i < ARRAY_SIZE(names); i++)
-		sweep(i, ns_open(user_mode ? NS_INIT : NS_A, full(DIR_RDS, names[i]), O_WRONLY) < 0 ?
-		      -errno : 0);
+		sweep(i, ns_open(ns, full(DIR_RDS, names[i]), O_WRONLY) < 0 ? -errno : 0);
 	sweep_end("rds");
 	r("tcp", open(DIR_TCP "/rds_tcp_sndbuf", O_WRONLY) < 0 ? -errno : 0);
 }
@@ -218,35 +218,38 @@ static void rewritten_in_traffic(const struct api_case *c)
 
 const struct api_case sysctl_cases[] = {
 	{ "sysctl.defaults.CVE-2015-2042", defaults, "reconnect_min_delay_ms=4 "
-	  "reconnect_max_delay_ms=1000 max_unacked_packets=8 max_unacked_bytes=16777216 ping_enable=1 "
-	  "tcp_sndbuf=0 tcp_rcvbuf=0" },
+	  "reconnect_max_delay_ms=1000 max_unacked_packets=8 max_unacked_bytes=16777216 "
+	  "ping_enable=1 tcp_sndbuf=0 tcp_rcvbuf=0" },
 	{ "sysctl.modes", modes, "644 644 644 644 644 644 644" },
 	{ "sysctl.not_by_users", not_by_users, "rds=0-4:EACCES tcp=EACCES" },
 	{ "sysctl.tcp_per_ns", tcp_per_ns, "set=0 a=50000 b=0 init=0 back=EINVAL rcv=0",
 	  "set=0 a=50000 b=0 init=0 back=0 rcv=0", .flags = C_ROOT },
 	{ "sysctl.ping_enable", ping_enable, "off=0 pong=ETIMEDOUT on=0 pong=0 pong=0",
 	  .flags = C_ROOT },
-	{ "sysctl.namespaces", namespaces, "reconnect_min_delay_ms=ENOENT reconnect_max_delay_ms=ENOENT "
-	  "max_unacked_packets=ENOENT max_unacked_bytes=ENOENT ping_enable=ENOENT tcp_sndbuf=0 "
-	  "tcp_rcvbuf=0 pf_rds=ENOENT sol_rds=ENOENT",
+	{ "sysctl.namespaces", namespaces, "reconnect_min_delay_ms=ENOENT "
+	  "reconnect_max_delay_ms=ENOENT max_unacked_packets=ENOENT max_unacked_bytes=ENOENT "
+	  "ping_enable=ENOENT tcp_sndbuf=0 tcp_rcvbuf=0 pf_rds=ENOENT sol_rds=ENOENT",
 	  "reconnect_min_delay_ms=4 reconnect_max_delay_ms=1000 max_unacked_packets=8 "
 	  "max_unacked_bytes=16777216 ping_enable=1 tcp_sndbuf=0 tcp_rcvbuf=0 pf_rds=ENOENT "
 	  "sol_rds=ENOENT" },
-	{ "sysctl.range_min_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (7)->4 (10)->8 (999)->996 "
-	  "(1000)->1000 (1001)->1000 (100000)=EINVAL (2147483647)=EINVAL (4294967296)=EINVAL "
-	  "(abc)=EINVAL", .flags = C_ROOT,
-	  .arg = DIR_RDS "/reconnect_min_delay_ms" },
-	{ "sysctl.range_max_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (7)->4 (10)->8 (999)->996 "
-	  "(1000)->1000 (1001)->1000 (100000)->100000 (2147483647)->2147483644 "
-	  "(4294967296)->4294967296 (abc)=EINVAL", .flags = C_ROOT,
-	  .arg = DIR_RDS "/reconnect_max_delay_ms" },
+	{ "sysctl.range_min_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (7)->4 (10)->8 "
+	  "(999)->996 (1000)->1000 (1001)->1000 (100000)=EINVAL (2147483647)=EINVAL "
+	  "(4294967296)=EINVAL (abc)=EINVAL", .flags = C_ROOT, .arg = DIR_RDS
+	  "/reconnect_min_delay_ms" },
+	{ "sysctl.range_max_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (7)->4 (10)->8 "
+	  "(999)->996 (1000)->1000 (1001)->1000 (100000)->100000 (2147483647)->2147483644 "
+	  "(4294967296)->4294967296 (abc)=EINVAL", .flags = C_ROOT, .arg = DIR_RDS
+	  "/reconnect_max_delay_ms" },
 	{ "sysctl.range_unacked_packets", ranges, ANY_INT, .flags = C_ROOT,
 	  .arg = DIR_RDS "/max_unacked_packets" },
 	{ "sysctl.range_unacked_bytes", ranges, ANY_INT, .flags = C_ROOT,
 	  .arg = DIR_RDS "/max_unacked_bytes" },
-	{ "sysctl.range_ping_enable", ranges, ANY_INT, .flags = C_ROOT, .arg = DIR_RDS "/ping_enable" },
+	{ "sysctl.range_ping_enable", ranges, ANY_INT, .flags = C_ROOT, .arg = DIR_RDS
+	  "/ping_enable" },
 	{ "sysctl.rewritten_in_traffic", rewritten_in_traffic, "ok", .flags = C_ROOT, .num = TCP4 },
-	{ "sysctl.range_sndbuf", tcp_ranges, SNDBUF("(0)=EINVAL"), SNDBUF("(0)->0"), .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_sndbuf" },
-	{ "sysctl.range_rcvbuf", tcp_ranges, RCVBUF("(0)=EINVAL"), RCVBUF("(0)->0"), .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_rcvbuf" },
+	{ "sysctl.range_sndbuf", tcp_ranges, SNDBUF("(0)=EINVAL"), SNDBUF("(0)->0"),
+	  .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_sndbuf" },
+	{ "sysctl.range_rcvbuf", tcp_ranges, RCVBUF("(0)=EINVAL"), RCVBUF("(0)->0"),
+	  .flags = C_ROOT, .arg = DIR_TCP "/rds_tcp_rcvbuf" },
 	{ }
 };

@@ -23,7 +23,8 @@ static void lengths(const struct api_case *c)
 		int got[4] = { 7, 7, 7, 7 };
 		socklen_t l = len;
 
-		sweep(len, getsockopt(sock(), SOL_RDS, SO_RDS_TRANSPORT, got, &l) ? -errno : (int)l);
+		sweep(len, getsockopt(sock(), SOL_RDS, SO_RDS_TRANSPORT, got, &l) ? -errno :
+		      (int)l);
 	}
 	sweep_end("get");
 }
@@ -82,17 +83,19 @@ static void faults(const struct api_case *c)
 
 const struct api_case transport_cases[] = {
 	{ "transport.lengths", lengths, "set=0-3:EINVAL,4:0,5-16:EINVAL get=0-3:EINVAL,4-12:4" },
-	{ "transport.values", values, "-2147483648:EINVAL,-2--1:EINVAL,0-1:EPROTOTYPE,2:0,3-4:EINVAL,"
-	  "255:EINVAL,2147483647:EINVAL" },
+	{ "transport.values", values, "-2147483648:EINVAL,-2--1:EINVAL,0-1:EPROTOTYPE,2:0,"
+	  "3-4:EINVAL,255:EINVAL,2147483647:EINVAL" },
 	{ "transport.values_init_ns", values, "-2147483648:EINVAL,-2--1:EINVAL,1:ENOPROTOOPT,2:0,"
 	  "3-4:EINVAL,255:EINVAL,2147483647:EINVAL", .num = 1 },
-	{ "transport.attached", attached, "none=-1 set=0 get=2 again=EOPNOTSUPP again_len=EOPNOTSUPP "
-	  "again_value=EOPNOTSUPP bind=0" },
+	{ "transport.attached", attached, "none=-1 set=0 get=2 again=EOPNOTSUPP "
+	  "again_len=EOPNOTSUPP again_value=EOPNOTSUPP bind=0" },
 	{ "transport.by_bind_v4", by_bind, "get=2 set=EOPNOTSUPP set_len=EOPNOTSUPP", .arg = A4 },
 	{ "transport.by_bind_v6", by_bind, "get=2 set=EOPNOTSUPP set_len=EOPNOTSUPP", .arg = A6 },
 	{ "transport.by_bind_lo4", by_bind, "get=3 set=EOPNOTSUPP set_len=EOPNOTSUPP",
 	  .arg = "127.0.0.1" },
-	{ "transport.by_bind_lo6", by_bind, "get=3 set=EOPNOTSUPP set_len=EOPNOTSUPP", .arg = "::1" },
-	{ "transport.faults", faults, "set=EFAULT set_half=EFAULT get=EFAULT get_len=EFAULT after=-1" },
+	{ "transport.by_bind_lo6", by_bind, "get=3 set=EOPNOTSUPP set_len=EOPNOTSUPP",
+	  .arg = "::1" },
+	{ "transport.faults", faults, "set=EFAULT set_half=EFAULT get=EFAULT get_len=EFAULT "
+	  "after=-1" },
 	{ }
 };

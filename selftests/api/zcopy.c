@@ -370,7 +370,8 @@ static void faults_often(const struct api_case *c)
 		if (zsend(l.tx, &l.to, p, 8192, i, MSG_DONTWAIT) != -EFAULT)
 			bail("send %d was not refused", i);
 	for (i = 0; i < 2000; i++) {
-		other = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		other = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
 		need(other != MAP_FAILED);
 		memset(other, 0x77, 4096);
 	}
@@ -421,14 +422,14 @@ static void closed(const struct api_case *c)
 	  "blocking=0/0:276.13(36) dontwait=EAGAIN", .num = t }
 
 const struct api_case zcopy_cases[] = {
-	THREE("conditions", conditions, "default=0 off_both=EINVAL off_flag=EINVAL off_cookie=EINVAL set=0 "
-	      "flag=EINVAL cookie=EINVAL empty=EINVAL empty_flag=EINVAL both=100 twice=100 "
-	      "value2=EINVAL"),
+	THREE("conditions", conditions, "default=0 off_both=EINVAL off_flag=EINVAL "
+	     "off_cookie=EINVAL set=0 flag=EINVAL cookie=EINVAL empty=EINVAL empty_flag=EINVAL "
+	     "both=100 twice=100 value2=EINVAL"),
 	THREE("lengths", lengths, "0-3:EINVAL,4-16:10"),
-	{ "zcopy.completed.tcp4", completed, "send=40960 recv=40960/16 same=1 done=0/0:276.13(36) num=1 "
-	  "cookie=1 rest=0 again=EAGAIN", .num = TCP4 },
-	{ "zcopy.completed.tcp6", completed, "send=40960 recv=40960/28 same=1 done=0/0:276.13(36) num=1 "
-	  "cookie=1 rest=0 again=EAGAIN", .num = TCP6 },
+	{ "zcopy.completed.tcp4", completed, "send=40960 recv=40960/16 same=1 done=0/0:276.13(36) "
+	  "num=1 cookie=1 rest=0 again=EAGAIN", .num = TCP4 },
+	{ "zcopy.completed.tcp6", completed, "send=40960 recv=40960/28 same=1 done=0/0:276.13(36) "
+	  "num=1 cookie=1 rest=0 again=EAGAIN", .num = TCP6 },
 	{ "zcopy.completed.self4", completed, "send=40960 recv=40960/16 same=1 done=0/0:276.13(36) "
 	  "num=1 cookie=1 rest=0 again=EAGAIN", .num = SELF4 },
 	THREE("many.CVE-2023-1078", many, "total=20 over=0 left=EAGAIN"),
@@ -445,13 +446,13 @@ const struct api_case zcopy_cases[] = {
 	THREE("memlock", memlock, "15_pages=ENOMEM 14_pages=ok"),
 	THREE("memlock_failing", memlock_failing, "all=57344"),
 	{ "zcopy.refused_late.CVE-2026-43502", refused_late, "clear=57344" },
-	THREE("faults", faults, "unmapped=EFAULT second=EFAULT tail=EFAULT kernel=EFAULT null=EFAULT "
-	      "read_only=5000 text=100"),
+	THREE("faults", faults, "unmapped=EFAULT second=EFAULT tail=EFAULT kernel=EFAULT "
+	     "null=EFAULT read_only=5000 text=100"),
 	THREE("faults_often.CVE-2026-43494", faults_often, "kept=1"),
-	{ "zcopy.row10_loopback.lo4", loopback, "both=EOPNOTSUPP flag=EOPNOTSUPP cookie=EINVAL plain=10 "
-	  "too_big_first=EMSGSIZE", .num = LO4 },
-	{ "zcopy.row10_loopback.lo6", loopback, "both=EOPNOTSUPP flag=EOPNOTSUPP cookie=EINVAL plain=10 "
-	  "too_big_first=EMSGSIZE", .num = LO6 },
+	{ "zcopy.row10_loopback.lo4", loopback, "both=EOPNOTSUPP flag=EOPNOTSUPP cookie=EINVAL "
+	  "plain=10 too_big_first=EMSGSIZE", .num = LO4 },
+	{ "zcopy.row10_loopback.lo6", loopback, "both=EOPNOTSUPP flag=EOPNOTSUPP cookie=EINVAL "
+	  "plain=10 too_big_first=EMSGSIZE", .num = LO6 },
 	{ "zcopy.closed", closed, "ok" },
 	{ }
 };
