@@ -2,8 +2,10 @@
 /*
  * What TCP tells us, mostly in softirq, always with the socket locked.
  *
- * SOCK_NOSPACE is kept set, so that write_space comes with every acknowledgement: that is how
- * we learn what the peer has.  It costs no hop to another context.
+ * SOCK_NOSPACE is set while anything is unacknowledged, so that write_space comes with every
+ * acknowledgement: that is how we learn what the peer has.  It costs no hop to another context.
+ * An acknowledgement that comes with data is seen in data_ready first, and if it leaves nothing
+ * to wait for, write_space is spared.
  */
 #include <linux/tcp.h>
 #include <net/sock.h>
@@ -87,6 +89,9 @@ static void rds_tcp_data_ready(struct sock *sk)
 	if (conn) {
 		rds_tcp_stat_inc(conn->tn, tcp_data_ready_calls);
 		rds_tcp_receive(conn);
+		rds_tcp_report_acked(conn);
+		if (conn->una == tcp_sk(sk)->write_seq && !conn->tx_blocked && !conn->closing)
+			clear_bit(SOCK_NOSPACE, &conn->sock->flags);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }

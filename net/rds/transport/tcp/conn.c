@@ -15,26 +15,6 @@
 
 static struct kmem_cache *rds_tcp_conn_cache;
 
-/*
- * Sockets we open ourselves get lock classes of their own: they are locked below an RDS socket's
- * system call, which has nothing to do with the order in which other users of kernel sockets
- * lock theirs.  Accepted ones are in use before we see them and keep the class of kernel sockets.
- */
-static struct lock_class_key rds_tcp_sk_key[2];
-static struct lock_class_key rds_tcp_slock_key[2];
-
-void rds_tcp_relabel(struct sock *sk)
-{
-	if (WARN_ON_ONCE(!sock_allow_reclassification(sk)))
-		return;
-	if (sk->sk_family == AF_INET)
-		sock_lock_init_class_and_name(sk, "slock-AF_INET-RDS", &rds_tcp_slock_key[0],
-					      "sk_lock-AF_INET-RDS", &rds_tcp_sk_key[0]);
-	else
-		sock_lock_init_class_and_name(sk, "slock-AF_INET6-RDS", &rds_tcp_slock_key[1],
-					      "sk_lock-AF_INET6-RDS", &rds_tcp_sk_key[1]);
-}
-
 static void rds_tcp_set_buffers(struct rds_tcp_net *tn, struct sock *sk)
 {
 	int sndbuf = READ_ONCE(tn->sndbuf);

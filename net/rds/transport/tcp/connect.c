@@ -127,7 +127,6 @@ static struct rds_tcp_conn *dial_conn(struct rds_path *path)
 		sock_release(sock);
 		return ERR_PTR(-ENOMEM);
 	}
-	rds_tcp_relabel(sock->sk);
 	rds_tcp_tune(tn, sock);
 	tcp_sock_set_syncnt(sock->sk, RDS_TCP_SYN_RETRIES);
 	return conn;

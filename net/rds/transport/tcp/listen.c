@@ -91,7 +91,6 @@ static int listener_open(struct rds_tcp_net *tn, int family, int v6only, struct 
 	err = sock_create_kern(tn->net, family, SOCK_STREAM, IPPROTO_TCP, &sock);
 	if (err)
 		return err;
-	rds_tcp_relabel(sock->sk);
 	sock_set_reuseaddr(sock->sk);
 	tcp_sock_set_nodelay(sock->sk);
 	if (family == AF_INET6)

@@ -7,6 +7,7 @@
  * memory is short the bytes stay in TCP's queue (its window closes in the end) and a timer
  * tries again; nothing is lost, and nothing is allocated because a header announces it.
  */
+#include <linux/mm.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <net/sock.h>
@@ -126,6 +127,25 @@ static size_t rx_reference(struct rds_tcp_rx *rx, struct sk_buff *skb, unsigned 
 	return take;
 }
 
+/*
+ * Where the link is memory (veth), fragments can be pages that the sending process lent for a
+ * zero-copy send and writes to again once we have acknowledged them.  Such pages, and no others
+ * that get here, belong to a mapping.  False without memory.
+ */
+static bool rx_own_pages(struct sk_buff *skb)
+{
+	const struct skb_shared_info *sh = skb_shinfo(skb);
+	struct page *page;
+	int i;
+
+	for (i = 0; i < sh->nr_frags; i++) {
+		page = skb_frag_page(&sh->frags[i]);
+		if (unlikely(page && page_folio(page)->mapping))
+			return !skb_copy_ubufs(skb, GFP_ATOMIC);
+	}
+	return true;
+}
+
 /* tcp_read_sock() calls this for every buffer in the queue; returns the bytes done with. */
 static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int off, size_t len)
 {
@@ -136,6 +156,10 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 
 	if (rx->stop)
 		return 0;
+	if (!rx_own_pages(skb)) {
+		rx_stall(rx);
+		return 0;
+	}
 	skb_prepare_seq_read(skb, off, off + len, &st);
 	while (done < len && !rx->stop) {
 		if (rx->conn->rx_state == RDS_TCP_RX_REF) {

@@ -97,6 +97,8 @@ enum rds_tx_result rds_tcp_xmit(struct rds_path *path, struct rds_tx_batch *batc
 	enum rds_tx_result res;
 
 	lock_sock(sk);
+	if (!test_bit(SOCK_NOSPACE, &conn->sock->flags))
+		set_bit(SOCK_NOSPACE, &conn->sock->flags);
 	res = send_batch(conn, batch);
 	note_last(conn, batch, tcp_sk(sk)->write_seq);
 	release_sock(sk);

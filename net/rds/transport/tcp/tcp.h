@@ -18,7 +18,8 @@
  * Sockets hold no reference to their namespace: they are gone before it is.  One that still has
  * to send when its path is done with it gets a reference (rds_tcp_release_fin()).
  *
- * Locks, outermost first:
+ * Locks, outermost first (kernel sockets have lock classes of their own; classes of ours would
+ * make every socket hold this module on kernels with lockdep):
  *
  *   control mutex of the path (the core's)
  *     > socket lock (lock_sock, or its spin lock in softirq)
@@ -208,7 +209,6 @@ int rds_tcp_conn_init(void);
 void rds_tcp_conn_exit(void);
 struct rds_tcp_conn *rds_tcp_conn_new(struct rds_tcp_net *tn, struct socket *sock);
 void rds_tcp_conn_free(struct rds_tcp_conn *conn);
-void rds_tcp_relabel(struct sock *sk);
 void rds_tcp_tune(struct rds_tcp_net *tn, struct socket *sock);
 void rds_tcp_release_fin(struct socket *sock);
 void rds_tcp_release_rst(struct socket *sock);
