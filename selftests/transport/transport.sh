@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# A transport from outside (rds_test.ko) registers, carries messages and goes away again.
+set -u
+. selftests/lib/lib.sh
+
+# Errors of __rds_transport_register(): version, size, op missing, name too long, slot taken
+WANT_REFUSED=-93,-93,-22,-22,-17
+
+in_ns() {
+	_ns=$1
+	shift
+	ip netns exec "$_ns" "$@"
+}
+
+loaded() {
+	insmod "$RDS_TOP/build/mod/$RDS_KERNEL/testko/rds_test.ko"
+}
+
+refusals() {
+	_got=$(cat /sys/module/rds_test/parameters/refused) || return 1
+	[ "$_got" = $WANT_REFUSED ] || { echo "# refused: $_got, not $WANT_REFUSED"; return 1; }
+}
+
+settled() {
+	[ -z "$(ip -n A -6 addr show tentative)$(ip -n B -6 addr show tentative)" ]
+}
+
+# uses NS PEER: the connection from there to the peer is over this transport, and is up
+uses() {
+	in_ns "$1" "$RDS_BIN/rds-info" -n | grep -F " $2 " | tee /tmp/uses | grep -q test ||
+		{ sed 's/^/# /' /tmp/uses; return 1; }
+}
+
+ping_all() {
+	in_ns A "$RDS_BIN/rds-smoke" 10.0.0.1 10.0.0.2 10 &&
+		in_ns B "$RDS_BIN/rds-smoke" 10.0.0.2 10.0.0.1 10 &&
+		in_ns A "$RDS_BIN/rds-smoke" fd00::1 fd00::2 10 &&
+		in_ns B "$RDS_BIN/rds-smoke" fd00::2 fd00::1 10
+}
+
+# copy FROM TO ADDR: a file of every message size rdscat has, compared at the other end
+copy() {
+	rm -f /tmp/out
+	in_ns "$2" "$RDS_BIN/rdscat" -l "$3:4000" >/tmp/out &
+	_pid=$!
+	wait_for 20 sh -c "ip netns exec $2 $RDS_BIN/rds-info -s | grep -q ' 4000 '" || return 1
+	in_ns "$1" "$RDS_BIN/rdscat" "$3:4000" </tmp/in && wait $_pid && cmp /tmp/in /tmp/out
+}
+
+# A failed transmission breaks the link under the stream; the core repairs it.
+copy_while_resetting() {
+	ip -n A link set veth0 down
+	copy A B 10.0.0.2
+	_rc=$?
+	ip -n A link set veth0 up
+	return $_rc
+}
+
+busy() {
+	in_ns A "$RDS_BIN/rdscat" -l 10.0.0.1:4001 >/dev/null &
+	_pid=$!
+	wait_for 20 sh -c "ip netns exec A $RDS_BIN/rds-info -s | grep -q ' 4001 '"
+	rmmod rds_test 2>/dev/null
+	_rc=$?
+	kill $_pid
+	wait $_pid
+	[ $_rc -ne 0 ]
+}
+
+gone() {
+	rmmod rds_test 2>/dev/null
+}
+
+check transport.load loaded
+check transport.refusals refusals
+ns_pair A B && wait_for 20 settled || not_ok transport.namespaces "cannot be made"
+check transport.ping ping_all
+check transport.name uses A 10.0.0.2
+head -c 3000000 /dev/urandom >/tmp/in
+check transport.copy_a copy A B 10.0.0.2
+check transport.copy_b copy B A 10.0.0.1
+check transport.copy_no_network copy_while_resetting
+check transport.busy busy
+ping_all
+ip netns del B
+check transport.unload wait_for 20 gone
+ip netns del A
+exit $LIB_FAILED
