@@ -45,6 +45,7 @@ enum ns { NS_A, NS_B, NS_INIT };
 #define C_ROOT		0x1	/* needs privilege: not run as an ordinary user */
 #define C_OURS		0x2	/* not run on in-tree, which it would harm */
 #define C_INTREE	0x4	/* only a statement about in-tree */
+#define C_NOT_6_1	0x8	/* there the generic layer answers otherwise */
 
 /* Tables name only what a case needs. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"

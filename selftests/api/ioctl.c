@@ -101,7 +101,7 @@ static void unsupported(const struct api_case *c)
 	r("fsync", fsync(fd) ? -errno : 0);
 }
 
-static void spliced(const struct api_case *c)
+static void splice_to(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
 	int pipefd[2], f = open("/proc/self/exe", O_RDONLY);
@@ -109,12 +109,19 @@ static void spliced(const struct api_case *c)
 	need(!connect(l.tx, &l.to.sa, addr_len(&l.to)));
 	need(!pipe(pipefd));
 	need(write(pipefd[1], "hello", 5) == 5);
-	r("splice_to", splice(pipefd[0], NULL, l.tx, NULL, 5, 0) < 0 ? -errno : 0);
+	r("splice", splice(pipefd[0], NULL, l.tx, NULL, 5, 0) < 0 ? -errno : 0);
 	r("sendfile", sendfile(l.tx, f, NULL, 100) < 0 ? -errno : 0);
+}
+
+static void splice_from(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	int pipefd[2];
+
+	need(!pipe(pipefd));
 	need(send_to(l.tx, &l.to, 4, 0) == 4);
 	link_sync(&l);
-	r("splice_from",
-	  splice(l.rx, NULL, pipefd[1], NULL, 5, SPLICE_F_NONBLOCK) < 0 ? -errno : 0);
+	r(NULL, splice(l.rx, NULL, pipefd[1], NULL, 5, SPLICE_F_NONBLOCK));
 }
 
 static void protocols(const struct api_case *c)
@@ -152,10 +159,12 @@ const struct api_case ioctl_cases[] = {
 	  "accept4=EOPNOTSUPP shut_rd=EOPNOTSUPP shut_wr=EOPNOTSUPP shut_rdwr=EOPNOTSUPP "
 	  "socketpair=EOPNOTSUPP mmap=ENODEV lseek=ESPIPE pread=ESPIPE ftruncate=EINVAL "
 	  "fsync=EINVAL" },
-	{ "ioctl.spliced.tcp4", spliced, "splice_to=EOPNOTSUPP sendfile=EOPNOTSUPP splice_from=0",
-	  .num = TCP4 },
-	{ "ioctl.spliced.lo4", spliced, "splice_to=EOPNOTSUPP sendfile=EOPNOTSUPP splice_from=0",
-	  .num = LO4 },
+	{ "ioctl.splice_to.tcp4", splice_to, "splice=EOPNOTSUPP sendfile=EOPNOTSUPP",
+	  .flags = C_NOT_6_1, .num = TCP4 },
+	{ "ioctl.splice_to.lo4", splice_to, "splice=EOPNOTSUPP sendfile=EOPNOTSUPP",
+	  .flags = C_NOT_6_1, .num = LO4 },
+	{ "ioctl.splice_from.tcp4", splice_from, "4", .num = TCP4 },
+	{ "ioctl.splice_from.lo4", splice_from, "4", .num = LO4 },
 	{ "ioctl.protocols", protocols, "RDS" },
 	{ }
 };

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "ktap.h"
@@ -21,6 +22,7 @@ bool ours, user_mode;
 int time_scale = 1;
 
 static FILE *log_file;
+static bool old_kernel;
 
 #define X(t) t##_cases,
 static const struct api_case *const tables[] = { TABLE_LIST(X) };
@@ -39,6 +41,8 @@ static bool selected(const char *name, char **patterns)
 static bool applies(const struct api_case *c)
 {
 	if (user_mode && (c->flags & C_ROOT))
+		return false;
+	if (old_kernel && (c->flags & C_NOT_6_1))
 		return false;
 	return !(c->flags & (ours ? C_INTREE : C_OURS));
 }
@@ -108,12 +112,20 @@ static void run_case(const struct api_case *c)
 	}
 }
 
+static void look_at_kernel(void)
+{
+	struct utsname u;
+
+	old_kernel = !uname(&u) && !strncmp(u.release, "6.1.", 4);
+}
+
 static void start(const char *out)
 {
 	const char *stack = getenv("RDS_STACK"), *slow = getenv("RDS_SLOW");
 
 	ours = stack && !strcmp(stack, "ours");
 	time_scale = slow && atoi(slow) > 1 ? atoi(slow) : 1;
+	look_at_kernel();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (out) {
 		log_file = fopen(out, "w");
