@@ -6,7 +6,7 @@
 
 WORDS match the beginning of a line's name or a whole group. Environment: KERNEL, CASES, RDS_LOAD
 (ci or full), RDS_EXPECT_ALL=1, RDS_TIMEOUT_SCALE (else from the machine's load), RDS_ACCEL (tcg or
-kvm), RDS_ICOUNT=1, RDS_ARGS.
+kvm), RDS_ICOUNT=1, RDS_ARGS, RDS_PARALLEL (guests side by side; 1).
 The last line is "N passed, N failed, N skipped"; the exit status is 1 when anything failed.
 """
 
@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import splats
@@ -37,8 +38,11 @@ SKIP = re.compile(r"#\s*SKIP\b", re.I)
 
 
 @contextlib.contextmanager
-def alone():
+def alone(wanted=True):
     """Few lines at a time in a checkout, in the order they came: many make each other late."""
+    if not wanted:
+        yield
+        return
     queue = os.path.join(BUILD, "run.queue")
     os.makedirs(queue, exist_ok=True)
     slots = int(os.environ.get("RDS_SLOTS") or 2)
@@ -75,6 +79,24 @@ def ticket_held(path):
         return 1
     except OSError:
         return 0
+
+
+class Slots:
+    """Room for guests side by side. Lines get it in their order, so that none waits for ever."""
+
+    def __init__(self, size):
+        self.size = self.free = size
+        self.changed = threading.Condition()
+
+    def take(self, n):
+        with self.changed:
+            self.changed.wait_for(lambda: self.free >= n)
+            self.free -= n
+
+    def give(self, n):
+        with self.changed:
+            self.free += n
+            self.changed.notify_all()
 
 
 class Line:
@@ -132,7 +154,7 @@ class Tally:
 
     def __init__(self):
         self.passed, self.failures, self.skipped, self.notes = 0, [], [], []
-        self.took = 0.0
+        self.took, self.results = 0.0, 0
 
     def add_results(self, guest):
         """Counts a guest's result lines; returns how many there were."""
@@ -336,12 +358,12 @@ class Runner:
         tally.failures += self.prepare(line)
         if tally.failures:
             return tally, []
-        with alone():
+        with alone(self.opts.parallel == 1):
             began = time.monotonic()
             guests = self.attempts(line, tally)
             tally.took = time.monotonic() - began
-        results = sum(tally.add_guest(g, self.accepted) for g in guests)
-        tally.finish(results, self.counts.get(line.name, 1))
+        tally.results = sum(tally.add_guest(g, self.accepted) for g in guests)
+        tally.finish(tally.results, self.counts.get(line.name, 1))
         return tally, guests
 
     def report(self, line, tally, guests):
@@ -358,10 +380,40 @@ class Runner:
             for g in guests:
                 print("         log: " + os.path.relpath(g.logname, TOP))
         sys.stdout.flush()
+        with open(os.path.join(BUILD, "logs", self.opts.kernel, "results"), "a",
+                  encoding="utf-8") as f:
+            f.write("%s %d\n" % (line.name, tally.results))
         self.count(tally.passed, len(tally.failures), len(tally.skipped))
 
     def count(self, *numbers):
         self.total = [t + n for t, n in zip(self.total, numbers)]
+
+    def run_one(self, line, slots, need):
+        try:
+            tally, guests = self.run(line)
+        except Exception as e:  # a bug of the runner's is a failure of the line, not a hang of the run
+            tally, guests = Tally(), []
+            tally.failures.append("runner: %r" % e)
+        with slots.changed:
+            self.report(line, tally, guests)
+        slots.give(need)
+
+    def run_all(self, lines):
+        """Runs lines beside each other as far as there is room and they bear it."""
+        slots, threads = Slots(self.opts.parallel), []
+        with open(os.path.join(VM, "alone"), encoding="ascii") as f:
+            single = {w for ln in f for w in ln.split("#")[0].split()}
+        for line in lines:
+            need = slots.size if line.name in single else min(line.guests, slots.size)
+            slots.take(need)
+            if slots.size > 1:
+                # Builds and downloads happen here, not side by side.
+                self.prepare(line)
+            t = threading.Thread(target=self.run_one, args=(line, slots, need), daemon=True)
+            t.start()
+            threads.append(t)
+        for t in threads:
+            t.join()
 
     def closing(self):
         print("%d passed, %d failed, %d skipped" % tuple(self.total), flush=True)
@@ -396,6 +448,7 @@ def options():
     p.add_argument("--shell", action="store_true")
     p.add_argument("--verbose", "-v", action="store_true")
     opts = p.parse_args()
+    opts.parallel = int(os.environ.get("RDS_PARALLEL") or 1)
     opts.load = os.environ.get("RDS_LOAD") or "ci"
     opts.timeout_scale = float(os.environ.get("RDS_TIMEOUT_SCALE") or 0)
     return opts
@@ -420,9 +473,8 @@ def main():
     if not tools:
         print("not ok user programs do not build")
         runner.count(0, 1, 0)
-    for line in lines:
-        tally, guests = runner.run(line)
-        runner.report(line, tally, guests)
+    with alone(opts.parallel > 1):
+        runner.run_all(lines)
     return runner.closing()
 
 
