@@ -6,18 +6,12 @@ set -u
 . selftests/lib/lib.sh
 
 PATH=$RDS_BIN:$PATH
-deb=$(ls -S build/kernel/*/deb/linux-image-*.deb | head -n 1)
+deb=$(ls -S build/kernel/6.12/deb/linux-image-*.deb | head -n 1)
 name=${deb##*/}
 tmp=/run/demo
 port=4000
 
 say() { echo "> $*"; }
-
-# show CMD...: the command as one would type it, then what it prints
-show() {
-	echo "\$ $*"
-	"$@" 2>&1 | sed 's/^/  /'
-}
 
 bound() { rds-info -k | grep -q " $1 "; }
 
@@ -33,9 +27,10 @@ sha_of() { sha256sum "$1" | cut -d ' ' -f 1; }
 
 sender() {
 	say "the file: $name, $(stat -c %s "$deb") bytes, downloaded by apt"
+	check demo.file_of_64_mib test "$(stat -c %s "$deb")" -ge 67108864
 	sum=$(sha_of "$deb")
 	say "SHA-256 here: $sum"
-	barrier listening
+	barrier listening 120
 	echo "\$ rdscat $RDS_PEER4:$port < $name"
 	start=$(date +%s%N)
 	rdscat -q "$RDS_PEER4:$port" <"$deb"
@@ -44,7 +39,7 @@ sender() {
 	if [ $rc = 0 ]; then ok demo.sent; else not_ok demo.sent "rdscat exit status $rc"; fi
 	say "sent in $((ms / 1000)).$((ms % 1000 / 100)) s, $(($(stat -c %s "$deb") / (ms + 1))) kB/s (emulated processors)"
 	tcp_sockets
-	barrier received
+	barrier received 120
 	# the sum goes the same way, for the other end to compare
 	echo "$sum" | rdscat -q "$RDS_PEER4:$((port + 1))"
 }
@@ -56,7 +51,7 @@ receiver() {
 	rdscat -q -l "$RDS_SELF4:$port" >"$tmp/$name" &
 	pid=$!
 	wait_for 10 bound $port || not_ok demo.listening "rdscat is not bound"
-	barrier listening
+	barrier listening 120
 	check demo.received wait $pid
 	tcp_sockets
 	say "received $(stat -c %s "$tmp/$name") bytes into a tmpfs of its own"
@@ -65,7 +60,7 @@ receiver() {
 	rdscat -q -l "$RDS_SELF4:$((port + 1))" >$tmp/sum &
 	pid=$!
 	wait_for 10 bound $((port + 1)) || not_ok demo.listening "rdscat is not bound"
-	barrier received
+	barrier received 120
 	wait $pid
 	if [ "$sum" = "$(cat $tmp/sum)" ] && [ ${#sum} = 64 ]; then
 		say "SHA-256 sent: $(cat $tmp/sum): the same"

@@ -103,7 +103,8 @@ void rx_work(struct xchg *x, unsigned int i)
 			break;
 		if (r->got >= r->stall_at && r->stalls_ok < x->o.slow_rounds) {
 			r->stalled = true;
-			ctl_say(x, "STALL %u %llu", i, (unsigned long long)++r->stall_no);
+			r->stall_no++;
+			ctl_say(x, "STALL %u %llu", i, (unsigned long long)r->stall_no);
 		}
 	}
 	if (r->tail && !r->tail_told && r->high > r->tail_start) {

@@ -367,6 +367,7 @@ bool sniff_map_congested(uint16_t port)
 void sniff_report(void)
 {
 	printf("# watched: %llu packets, %llu maps, %u connections, %llu packets dropped, %u lost track\n",
-	       (unsigned long long)sn.packets, (unsigned long long)sn.maps, sn.nconns, (unsigned long long)sn.drops,
+	       (unsigned long long)sn.packets, (unsigned long long)sn.maps, sn.nconns,
+	       (unsigned long long)sn.drops,
 	       sn.broken);
 }

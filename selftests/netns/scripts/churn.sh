@@ -25,7 +25,7 @@ make_namespaces() {
 
 bystander() {
 	ip netns exec "$1" "$RDS_BIN/rds-xchg" "$2" /tmp/churn-ctl --port 4400 --count $count \
-		--same-clock --timeout 900 --label "bystander@$1" "$3" "$4"
+		--max-len 65536 --same-clock --timeout 900 --label "bystander@$1" "$3" "$4"
 }
 
 modules_go() {

@@ -14,7 +14,7 @@ both() {
 				how=--ctl-connect me=$3 peer=$2
 			fi
 			ip netns exec $side$n "$RDS_BIN/rds-xchg" $how "/tmp/iso-$1-$n" --port 4300 \
-				--count $count --seed "$1$n" --label "isolate.$1.$side$n" --timeout 120 \
+				--count $count --max-len 65536 --seed "$1$n" --label "isolate.$1.$side$n" --timeout 120 \
 				"$me" "$peer" &
 			eval "pid_$side$n=$!"
 		done
