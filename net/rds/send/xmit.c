@@ -161,15 +161,16 @@ static enum rds_tx_result txq_call(struct rds_txq *txq, unsigned int *sent)
 	txq->room = false;
 	spin_unlock_bh(&txq->lock);
 	res = path->trans->xmit(path, &txq->batch);
-	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
 	*sent += txq_collect(txq, &done);
 	if (!list_empty(&done)) {
+		/* from before the lock goes until the owners are done with */
+		rcu_read_lock();
 		spin_unlock_bh(&txq->lock);
 		rds_txq_release(&done);
+		rcu_read_unlock();
 		spin_lock_bh(&txq->lock);
 	}
-	rcu_read_unlock();
 	return res;
 }
 
@@ -249,13 +250,22 @@ static void txq_append(struct rds_txq *txq, struct rds_message *m)
 static bool txq_hand_over(struct rds_txq *txq)
 {
 	struct rds_path *path = txq->path;
-	u64 now = local_clock();
-	bool stream = now - txq->last_send < RDS_TXQ_STREAM_NS && !READ_ONCE(path->answered);
+	u64 now, last = txq->last_send;
+	bool stream;
 
-	txq->last_send = now;
-	if (READ_ONCE(path->answered))
+	if (!txq_wants_run(txq))
+		return false;
+	if (!list_empty(&txq->inflight))
+		return true;
+	if (READ_ONCE(path->answered)) {
 		WRITE_ONCE(path->answered, false);
-	return (stream || !list_empty(&txq->inflight)) && txq_wants_run(txq);
+		txq->last_send = 0;
+		return false;
+	}
+	now = local_clock();
+	stream = now - last < RDS_TXQ_STREAM_NS;
+	txq->last_send = now;
+	return stream;
 }
 
 enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m)

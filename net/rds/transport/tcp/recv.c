@@ -146,6 +146,18 @@ static bool rx_own_pages(struct sk_buff *skb)
 	return true;
 }
 
+/* The bytes, if they are in one place, as those of small messages mostly are; or NULL. */
+static const u8 *rx_contiguous(const struct sk_buff *skb, unsigned int off, size_t len)
+{
+	unsigned int head = skb_headlen(skb);
+
+	if (off + len <= head)
+		return skb->data + off;
+	if (off >= head && skb_shinfo(skb)->nr_frags == 1 && !skb_has_frag_list(skb))
+		return (const u8 *)skb_frag_address(&skb_shinfo(skb)->frags[0]) + off - head;
+	return NULL;
+}
+
 /* tcp_read_sock() calls this for every buffer in the queue; returns the bytes done with. */
 static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int off, size_t len)
 {
@@ -160,6 +172,11 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 		rx_stall(rx);
 		return 0;
 	}
+	p = rx_contiguous(skb, off, len);
+	if (p)
+		done = rx_bytes(rx, p, len);
+	if (done == len)
+		return done;
 	skb_prepare_seq_read(skb, off, off + len, &st);
 	while (done < len && !rx->stop) {
 		if (rx->conn->rx_state == RDS_TCP_RX_REF) {
