@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.realpath(os.path.join(HERE, "..", ".."))
@@ -50,33 +51,36 @@ def expectations(kernel):
 
 def provoke(kernel, name, how):
     env = dict(os.environ, KERNEL=kernel, CASES="", RDS_EXPECT_ALL="0")
+    # A runner here must not wait for the slots of one it runs beside.
+    env["RDS_PARALLEL"] = "1"
     env.update(h.split("=", 1) for h in how if re.match(r"[A-Z_]+=", h))
     argv = [os.path.join(VM, "run.py"), "--kernel", kernel, "--no-build", "--cases", name,
             "--cases-file", os.path.join(HERE, "lines")]
+    began = time.monotonic()
     argv += [h for h in how if not re.match(r"[A-Z_]+=", h)]
     p = subprocess.run(argv, cwd=TOP, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                        stderr=subprocess.STDOUT, text=True, check=False)
-    return p.returncode, p.stdout
+    return p.returncode, p.stdout, time.monotonic() - began
 
 
 def main():
     kernel = os.environ.get("KERNEL") or "6.12"
     build(kernel)
     passed = failed = 0
-    for name, want, how, regexes in expectations(kernel):
-        began = time.monotonic()
-        status, out = provoke(kernel, name, how)
-        why = ["no /%s/" % r for r in regexes if not re.search(r, out, re.M)]
-        if status != (0 if want == "pass" else 1):
-            why.append("exit status %d" % status)
-        label = " ".join(["harness.%s" % name] + how)
-        print("%s %d %s%s (%.1f s)" % ("not ok" if why else "ok", passed + failed + 1, label,
-                                       " # " + ", ".join(why) if why else "",
-                                       time.monotonic() - began))
-        if why:
-            print("".join("#   %s\n" % ln for ln in out.splitlines()), end="")
-        sys.stdout.flush()
-        passed, failed = passed + (not why), failed + bool(why)
+    with ThreadPoolExecutor(int(os.environ.get("RDS_PARALLEL") or 1)) as pool:
+        jobs = [(e, pool.submit(provoke, kernel, e[0], e[2])) for e in expectations(kernel)]
+        for (name, want, how, regexes), job in jobs:
+            status, out, took = job.result()
+            why = ["no /%s/" % r for r in regexes if not re.search(r, out, re.M)]
+            if status != (0 if want == "pass" else 1):
+                why.append("exit status %d" % status)
+            label = " ".join(["harness.%s" % name] + how)
+            print("%s %d %s%s (%.1f s)" % ("not ok" if why else "ok", passed + failed + 1, label,
+                                           " # " + ", ".join(why) if why else "", took))
+            if why:
+                print("".join("#   %s\n" % ln for ln in out.splitlines()), end="")
+            sys.stdout.flush()
+            passed, failed = passed + (not why), failed + bool(why)
     print("%d passed, %d failed, 0 skipped" % (passed, failed))
     return 1 if failed or not passed else 0
 

@@ -23,6 +23,9 @@ SPLAT = re.compile("|".join((
 NOT_SPLAT = re.compile(r"hogged CPU|Command line:|Kernel command line:")
 END = re.compile(r"---\[ end |^\[[ .\d]+\](\[.*?\])? ={20,}$|---\[ end Kernel panic")
 OURS = re.compile(r"\[rds(_\w+)?\]|\brds_\w+|\brds\.ko")
+NEXT = re.compile(r"-\[ cut here \]-")
+# Reports of several traces go on after the end of one; a rule closes them.
+RULED = re.compile(r"KASAN:|possible (circular|recursive)|lock inversion|inconsistent lock")
 LONGEST = 120
 
 
@@ -33,13 +36,11 @@ def find(lines):
         if i < skip or not SPLAT.search(line) or NOT_SPLAT.search(line):
             continue
         end = i + 1
-        # The rule that opens a lockdep or KASAN report comes just before its first line.
-        while end < len(lines) and end - i < LONGEST:
+        while end < min(len(lines), i + LONGEST) and not NEXT.search(lines[end]):
             end += 1
-            if END.search(lines[end - 1]):
+            if END.search(lines[end - 1]) or (
+                    "</TASK>" in lines[end - 1] and not RULED.search(line)):
                 break
-        else:
-            end = min(len(lines), i + LONGEST)
         found.append((re.sub(r"^\[[ .\d]+\](\[.*?\])?\s*", "", line), lines[i:end]))
         skip = end
     return found
