@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import wirelib
-from lab import (A4, AC4, C4, CROWD4, Deadline, Fail, LOAD, Net, OURS, RDS_TCP_PORT, SLOW, VRF,
+from lab import (A4, AC4, C4, CROWD4, Deadline, Fail, LOAD, Net, OURS, RDS_TCP_PORT, SLOW,
                  check, equal, eventually, log)
 from wirelib import (Closed, Conn, F_CONG, F_RETRANS, HDR, INFO6_RETRANS, INFO6_SEND, MAP_BYTES,
                      MIB, ROLES, bitmap, case, drops, gen, header, npaths, pattern, queued)
@@ -457,9 +457,7 @@ def crowd(c):
     """Hundreds of connections from a hundred new addresses, larger ones and A's equals included."""
     conns = []
     for i in range(300):
-        with c.net.b:
-            s = socket.socket()
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, VRF.encode() + b'\0')
+        s = c.net.in_b(socket.AF_INET, socket.SOCK_STREAM)
         s.setblocking(False)
         s.bind((CROWD4[i % len(CROWD4)], 0))
         s.connect_ex((A4, RDS_TCP_PORT))
@@ -527,9 +525,7 @@ def vanish(c, role, family):
 @case('hostile.half_open')
 def half_open(c):
     """Connection requests that are never completed, from addresses that do not exist."""
-    with c.net.b:
-        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    raw.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, VRF.encode() + b'\0')
+    raw = c.net.in_b(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
     dst = socket.inet_aton(A4)
     for i in range(200):
         src = socket.inet_aton('10.0.1.%d' % (150 + i % 100))

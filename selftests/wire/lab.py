@@ -3,8 +3,9 @@
 
 Namespace A holds the module under test. Namespace B is the test's: every network namespace has the
 module's own listener on TCP port 16385, so B's interface sits in a VRF, where unbound listeners are
-deaf and a socket bound to the VRF device may own port 16385 itself. Namespace C is a second, well
-behaved peer that uses the module.
+deaf and a socket bound to the VRF device may own port 16385 itself. A kernel built without VRFs has
+connections to that port redirected to another one instead (RDS_WIRE_NAT=1 asks for this anywhere).
+Namespace C is a second, well behaved peer that uses the module.
 """
 import collections
 import ctypes
@@ -145,8 +146,11 @@ class Net:
                   'addr add %s/64 dev ab nodad' % A6, 'addr add %s/24 dev ac' % AC4,
                   'link set ab up', 'link set ac up'], 'A')
         ip_batch(['link set lo up', 'addr add %s/24 dev ca' % C4, 'link set ca up'], 'C')
-        lines = ['link set lo up', 'link add %s type vrf table 10' % VRF, 'link set %s up' % VRF,
-                 'link set ba master ' + VRF]
+        self.vrf = self.make_vrf()
+        self.port = RDS_TCP_PORT
+        if not self.vrf:
+            self.redirect()
+        lines = ['link set lo up']
         lines += ['addr add %s/23 dev ba' % a for a in SMALL4 + LARGE4 + CROWD4]
         lines += ['link set ba up']
         lines += ['addr add %s/64 dev ba nodad' % a for a in SMALL6 + LARGE6]
@@ -155,6 +159,28 @@ class Net:
                      ('client', 6): collections.deque(SMALL6), ('server', 6): collections.deque(LARGE6)}
         # Finished connections stay open to the end: a closed one would make A dial again for ever.
         self.kept = []
+
+    def make_vrf(self):
+        if os.environ.get('RDS_WIRE_NAT'):
+            return False
+        try:
+            ip_batch(['link add %s type vrf table 10' % VRF, 'link set %s up' % VRF,
+                      'link set ba master ' + VRF], 'B')
+        except Fail as e:
+            log('no VRF here, redirecting instead: %s', e)
+            return False
+        return True
+
+    def redirect(self):
+        self.port = RDS_TCP_PORT + 1
+        with self.b:
+            run('nft', '-f', '-', stdin="""table inet wire {
+                chain in { type nat hook prerouting priority -100;
+                    iifname "ba" tcp dport %d redirect to :%d
+                } }""" % (RDS_TCP_PORT, self.port))
+            # Whatever odd segments the tests send, conntrack is to translate them.
+            with open('/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal', 'w', encoding='ascii') as f:
+                f.write('1')
 
     def address(self, role, family=4):
         return self.free[role, family].popleft()
@@ -168,11 +194,17 @@ class Net:
             with ns:
                 run('ss', '-KtH', '( sport = :%d or dport = :%d )' % (RDS_TCP_PORT, RDS_TCP_PORT))
 
-    def tcp(self, family=4):
-        """A TCP socket in B's VRF."""
+    def in_b(self, *args):
+        """A socket in B that the module's own listener does not get in the way of."""
         with self.b:
-            s = socket.socket(socket.AF_INET6 if family == 6 else socket.AF_INET, socket.SOCK_STREAM)
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, VRF.encode() + b'\0')
+            s = socket.socket(*args)
+        if self.vrf:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, VRF.encode() + b'\0')
+        return s
+
+    def tcp(self, family=4):
+        """A TCP socket of B on the link to A."""
+        s = self.in_b(socket.AF_INET6 if family == 6 else socket.AF_INET, socket.SOCK_STREAM)
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return s

@@ -338,7 +338,7 @@ class Peer:
         s = self.net.tcp(self.family)
         if self.rcvbuf:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.rcvbuf)
-        s.bind((self.addr, RDS_TCP_PORT))
+        s.bind((self.addr, self.net.port))
         s.listen(64)
         self.listener = s
 
