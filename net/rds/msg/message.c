@@ -75,6 +75,7 @@ struct rds_message *rds_message_copy(struct iov_iter *from, u16 sport, u16 dport
 	size_t len = iov_iter_count(from);
 	size_t left = HDR_SIZE + len, skip = HDR_SIZE, got;
 	struct rds_message *m;
+	struct bio_vec *bv;
 	void *p;
 
 	/* each entry but the last holds at least a page */
@@ -89,7 +90,9 @@ struct rds_message *rds_message_copy(struct iov_iter *from, u16 sport, u16 dport
 			m->tx.hdr = p;
 			rds_header_init(p, 0, len, sport, dport, 0);
 		}
-		if (!copy_from_iter_full(p + skip, got - skip, from))
+		bv = &m->tx.bv[m->tx.nr_bv - 1];
+		if (copy_page_from_iter(bv->bv_page, bv->bv_offset + skip, got - skip, from) !=
+		    got - skip)
 			goto fault;
 		skip = 0;
 	}

@@ -36,7 +36,10 @@ struct rds_net;
 struct rds_sock;
 
 /* Probes of the kernel's own that may wait on one path; more are counted and not sent. */
-#define RDS_TXQ_MAX_PROBES	64
+#define RDS_TXQ_MAX_PROBES	1024
+
+/* A message of at least this size is transmitted by its sender, if nobody else does already. */
+#define RDS_TXQ_DIRECT_BYTES	32768
 
 /* Messages that follow each other within this time, with no answer in between, are a stream. */
 #define RDS_TXQ_STREAM_NS	(50 * NSEC_PER_USEC)

@@ -245,15 +245,15 @@ static void txq_append(struct rds_txq *txq, struct rds_message *m)
  * and takes at once whatever they have queued until it is scheduled, and one pass of TCP and one
  * wake-up of the receiver serve all of that.  Otherwise somebody may be waiting for this very
  * message, as in a dialogue, where something was received since the last one; its sender
- * transmits it himself.
+ * transmits it himself.  So he does with large messages, which gain nothing from company.
  */
-static bool txq_hand_over(struct rds_txq *txq)
+static bool txq_hand_over(struct rds_txq *txq, const struct rds_message *m)
 {
 	struct rds_path *path = txq->path;
 	u64 now, last = txq->last_send;
 	bool stream;
 
-	if (!txq_wants_run(txq))
+	if (m->tx.bytes >= RDS_TXQ_DIRECT_BYTES || !txq_wants_run(txq))
 		return false;
 	if (!list_empty(&txq->inflight))
 		return true;
@@ -276,7 +276,7 @@ enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m)
 		return RDS_TXQ_GONE;
 	}
 	txq_append(txq, m);
-	if (txq_hand_over(txq)) {
+	if (txq_hand_over(txq, m)) {
 		spin_unlock_bh(&txq->lock);
 		return RDS_TXQ_MORE;
 	}

@@ -40,6 +40,9 @@ static int recv_wait(struct rds_sock *rs, bool zcopy, long *timeo)
 			break;
 		}
 		*timeo = schedule_timeout(*timeo);
+		/* who woke us took us off the list; mostly there is no need to get back on it */
+		if (recv_ready(rs, zcopy))
+			break;
 	}
 	finish_wait(&rs->rx_wait, &wait);
 	/* A wakeup that came together with a signal or the end of the time is somebody else's. */
