@@ -35,6 +35,7 @@ step lint.rules_notice python3 "$here/t_layers.py"
 step layers python3 "$here/layers.py"
 step lint.scripts python3 "$here/scripts.py"
 step coverage python3 "$top/selftests/coverage/check.py"
+step docs sh "$top/selftests/docs/readme.sh"
 step lint.checkpatch sh "$here/checkpatch.sh"
 step lint.kernel sh "$here/kernel.sh"
 

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Judges lock statistics: lockstat.py WHAT MESSAGES FILE
+
+Every lock that net/rds initialises has a row in SCOPE; one that has none fails, so that a new lock
+cannot slip through. A lock that two peers share may be taken for one message in a hundred at most.
+"""
+
+import os
+import re
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LIMIT = 0.01
+
+# What there is one of, by the name the lock's class has in /proc/lock_stat
+SCOPE = {
+    "&txq->lock": "path", "rds_txq_xmit": "path", "&txq->idle": "path",
+    "&cp->lock": "path", "&cp->ctl": "path", "&conn->wait": "TCP connection",
+    "&rs->lock": "socket", "&rs->rx_lock": "socket", "&rs->rx_wait": "socket",
+    "&rs->snd_wait": "socket", "&rs->cong_lock": "socket", "&rs->mon_lock": "socket",
+    # a local address has one map for all peers
+    "&map->lock": "address", "&map->wait": "address",
+    # those of connections, of bound sockets and of maps are named alike
+    "&table->lock": "namespace", "&table->wait": "namespace",
+    "&tn->lock": "namespace", "&tn->listen_lock": "namespace",
+    "info_sem": "machine", "registry_mutex": "machine",
+}
+SHARED = ("address", "namespace", "machine")
+
+INIT = re.compile(
+    r"\b(?:raw_spin_lock_init|spin_lock_init|rwlock_init|mutex_init|init_rwsem|sema_init|"
+    r"init_waitqueue_head|DEFINE_MUTEX|DEFINE_SPINLOCK|DEFINE_RWLOCK|DECLARE_RWSEM|"
+    r"DECLARE_WAIT_QUEUE_HEAD)\(([^,()]+)\)|\blockdep_init_map\([^,]+, \"([^\"]+)\"")
+
+
+def initialised():
+    """Names of all locks in the sources."""
+    names = set()
+    for folder, _, files in os.walk(os.path.join(TOP, "net", "rds")):
+        for f in files:
+            if f.endswith((".c", ".h")):
+                with open(os.path.join(folder, f), encoding="utf-8") as src:
+                    names |= {a or b for a, b in INIT.findall(src.read())}
+    return names
+
+
+def acquisitions(path):
+    """{class: how often it was taken}; classes of one name, and readers and writers, together."""
+    taken = {}
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            m = re.match(r"\s*(\S.*?)(?:-[WR])?:((?:\s+[\d.]+){12})\s*$", line)
+            if m:
+                name = re.sub(r"[#/]\d+", "", m.group(1))
+                taken[name] = taken.get(name, 0) + int(m.group(2).split()[7])
+    return taken
+
+
+def main():
+    what, messages, taken = sys.argv[1], int(sys.argv[2]), acquisitions(sys.argv[3])
+    ours, bad = initialised(), []
+    bad += ["%s is not in the table" % n for n in sorted(ours - set(SCOPE))]
+    bad += ["%s is in the table and nowhere else" % n for n in sorted(set(SCOPE) - ours)]
+    print("# %s: %d messages" % (what, messages))
+    print("# %-18s %-14s %10s %12s" % ("lock", "one for each", "taken", "per message"))
+    for name in sorted(SCOPE, key=lambda n: (-taken.get(n, 0), n)):
+        n = taken.get(name, 0)
+        if n:
+            print("# %-18s %-14s %10d %12.4f" % (name, SCOPE[name], n, n / messages))
+        if SCOPE[name] in SHARED and n > messages * LIMIT:
+            bad.append("%s taken %.3f times per message" % (name, n / messages))
+    # Each message is put on a queue under its lock: less than that, and nothing was measured.
+    if taken.get("&txq->lock", 0) < messages:
+        bad.append("&txq->lock taken less than once per message")
+    if bad:
+        print("not ok lockstat.%s # %s" % (what, "; ".join(bad)))
+        return 1
+    print("ok lockstat.%s" % what)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
