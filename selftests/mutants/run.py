@@ -1,0 +1,369 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Patches the kernel code, one line at a time, and sees that the test named with the patch fails.
+
+    run.py [ID...]      all patches, or those whose name begins so; KERNEL as for the tests
+
+A test proves something only if it passes without the patch: all are run on the unpatched code first.
+The patched modules are built in one copy of the tree and then loaded one after the other in a guest;
+one that takes the guest down with it is followed by a new guest for the rest.
+The last line is "N passed, N failed, N skipped"; the exit status is 1 when a patch survives.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.realpath(os.path.join(HERE, "..", ".."))
+sys.path.insert(0, os.path.join(TOP, "selftests", "vm"))
+import vmconf  # noqa: E402  pylint: disable=wrong-import-position
+
+OUT = os.path.join(TOP, "build", "mutants")
+TREE = os.path.join(OUT, "tree")
+KERNEL = os.environ.get("KERNEL") or "6.12"
+BASE = "unpatched"
+JOBS = os.environ.get("RDS_JOBS") or "2"
+CASE_S = 40             # guest seconds for one case, unless its line says less
+CRASH = re.compile(r"Kernel panic|Oops|BUG: |hung_task|soft lockup|rcu: .*stall")
+
+
+class Mutant:
+    """One patch: its place, what it replaces, and the test that has to fail."""
+
+    def __init__(self, name, path):
+        self.name, self.path, self.hunk = name, path, []
+        self.line = self.case = self.mode = None
+        self.verdict, self.why, self.tries = None, "", 0
+
+    @property
+    def unit(self):
+        return self.line == "unit"
+
+    def text(self, marks):
+        return "".join(h[1:] + "\n" for h in self.hunk if h[0] in marks)
+
+    def applied(self, text):
+        old = self.text(" -")
+        at = ("\n" + text).count("\n" + old)
+        if at != 1 or not old:
+            raise SystemExit("mutants: %s: its lines are %d times in %s" % (self.name, at, self.path))
+        return ("\n" + text).replace("\n" + old, "\n" + self.text(" +"))[1:]
+
+    def change(self):
+        words = [" ".join(h[1:].split()) for h in self.hunk if h[0] in "-+"]
+        return " => ".join(words) if len(words) > 1 else "without: " + words[0]
+
+    def caught(self):
+        return self.verdict in ("fail", "late", "down", "log")
+
+
+def read_patches(path):
+    found = []
+    with open(path, encoding="utf-8") as f:
+        for n, text in enumerate(f, 1):
+            text = text.rstrip("\n")
+            if text.startswith("@ "):
+                found.append(Mutant(*text[2:].split()))
+            elif text.startswith("! "):
+                words = text[2:].split() + [None]
+                found[-1].line, found[-1].case, found[-1].mode = words[:3]
+            elif text[:1] in (" ", "-", "+") and found:
+                found[-1].hunk.append(text)
+            elif text and not text.startswith("#"):
+                raise SystemExit("%s:%d: not understood" % (path, n))
+    for m in found:
+        if not m.case or sum(h[0] == "-" for h in m.hunk) != 1:
+            raise SystemExit("mutants: %s: want one line to change and a case" % m.name)
+    names = [m.name for m in found]
+    for n in set(names):
+        if names.count(n) > 1:
+            raise SystemExit("mutants: two are named " + n)
+    return found
+
+
+def make_tree():
+    keep = ["*.o", "*.ko", "*.mod", "*.mod.c", ".*.cmd", "*.order", "*.a"]
+    for d in ("net", "include", "selftests/unit"):
+        os.makedirs(os.path.join(TREE, d), exist_ok=True)
+        subprocess.run(["rsync", "-a", "--delete"] + ["--exclude=" + k for k in keep] +
+                       [os.path.join(TOP, d) + "/", os.path.join(TREE, d) + "/"], check=True)
+    shutil.copy2(os.path.join(TOP, "Kbuild"), TREE)
+
+
+class Patched:
+    """The copy of the tree with one patch in it; without it again at the end."""
+
+    def __init__(self, mutant):
+        self.mutant, self.path = mutant, os.path.join(TREE, mutant.path)
+
+    def __enter__(self):
+        with open(self.path, encoding="utf-8") as f:
+            self.plain = f.read()
+        self.write(self.mutant.applied(self.plain))
+
+    def __exit__(self, *exc):
+        self.write(self.plain)
+
+    def write(self, text):
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+
+# --- tests without a kernel -----------------------------------------------------------------------
+
+def run_unit(case):
+    """What became of one case of the unit tests: "pass", "fail", ..., and why."""
+    prog = os.path.join(TREE, "build", "unit", "t_" + case.split(".")[0])
+    make = ["nice", "make", "-s", "-j" + JOBS, "-C", os.path.join(TREE, "selftests", "unit"), prog]
+    p = subprocess.run(make, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, text=True, check=False)
+    if p.returncode:
+        return "build", p.stdout.strip()[-300:]
+    try:
+        p = subprocess.run([prog], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, errors="replace", timeout=60,
+                           check=False)
+    except subprocess.TimeoutExpired:
+        return "late", "no end in time"
+    if re.search(r"^ok \d+ %s$" % re.escape(case), p.stdout, re.M):
+        return "pass", ""
+    if re.search(r"^not ok \d+ %s$" % re.escape(case), p.stdout, re.M):
+        return "fail", "not ok"
+    if p.returncode and re.search(r"Sanitizer|runtime error:", p.stdout):
+        return "fail", "sanitizer"
+    return "silent", "no result"
+
+
+def unit_mutants(mutants):
+    sane = {c: run_unit(c) for c in sorted({m.case for m in mutants})}
+    for m in mutants:
+        if sane[m.case][0] != "pass":
+            m.verdict, m.why = "base", "its case does not pass without it: %s %s" % sane[m.case]
+            continue
+        with Patched(m):
+            m.verdict, m.why = run_unit(m.case)
+        say(m)
+
+
+# --- modules --------------------------------------------------------------------------------------
+
+def build_modules(name):
+    """Builds the tree as it is to ko/NAME; returns an error text or None."""
+    kdir = vmconf.run([os.path.join(vmconf.VM, "fetch.sh"), "--kdir", KERNEL])
+    # Without debugging information: what is loaded is the same, and it takes half the time.
+    p = subprocess.run(["nice", "make", "-j" + JOBS, "-C", kdir, "M=" + TREE, "CONFIG_DEBUG_INFO=",
+                        "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if p.returncode:
+        bad = [ln for ln in p.stdout.splitlines() if "error" in ln]
+        return (bad or p.stdout.splitlines())[0]
+    to = os.path.join(OUT, "ko", name)
+    os.makedirs(to)
+    for ko in glob.glob(os.path.join(TREE, "net", "**", "*.ko"), recursive=True):
+        shutil.copy(ko, to)
+    return None
+
+
+def build_mutants(mutants):
+    shutil.rmtree(os.path.join(OUT, "ko"), ignore_errors=True)
+    err = build_modules(BASE)
+    if err:
+        raise SystemExit("mutants: the unpatched modules do not build: " + err)
+    with open(os.path.join(OUT, "ko", BASE, "rds.ko"), "rb") as f:
+        plain = f.read()
+    with open(os.path.join(OUT, "ko", BASE, "rds_tcp.ko"), "rb") as f:
+        plain_tcp = f.read()
+    for i, m in enumerate(sorted(mutants, key=lambda m: m.path), 1):
+        with Patched(m):
+            err = build_modules(m.name)
+        print("# built %d of %d: %s" % (i, len(mutants), m.name), flush=True)
+        if err:
+            m.verdict, m.why = "build", err
+            say(m)
+        elif identities(m.name) == [vmconf.identity(plain), vmconf.identity(plain_tcp)]:
+            m.verdict, m.why = "build", "the modules are the same with it"
+            say(m)
+
+
+def identities(name):
+    found = []
+    for mod in ("rds", "rds_tcp"):
+        with open(os.path.join(OUT, "ko", name, mod + ".ko"), "rb") as f:
+            found.append(vmconf.identity(f.read()))
+    return found
+
+
+# --- guests ---------------------------------------------------------------------------------------
+
+def case_lines():
+    """{name: (group, timeout, command)} of the lines the tests are run by."""
+    found = {}
+    for path in glob.glob(os.path.join(TOP, "selftests", "*", "cases")):
+        with open(path, encoding="utf-8") as f:
+            for text in f:
+                field = [x.strip() for x in text.split("|", 6)]
+                if len(field) == 7 and not text.startswith("#"):
+                    found[field[0]] = (os.path.basename(os.path.dirname(path)), int(field[4]), field[6])
+    return found
+
+
+def job(name, ident, line, cases, mode=None):
+    group, timeout, command = case_lines()[line]
+    # These programs take names of cases, the others run all they have.
+    if group in ("api", "wire"):
+        command += " " + " ".join(sorted(set(cases)))
+    if ident != BASE:
+        timeout = min(timeout, CASE_S if group in ("api", "wire") else 150)
+    mods = " ".join("%s:%s" % x for x in zip(("rds", "rds_tcp"), identities(ident)))
+    return {"name": name, "dir": os.path.join(OUT, "ko", ident), "mods": mods, "command": command,
+            "cases": sorted(set(cases)), "timeout": timeout, "mode": mode}
+
+
+def base_jobs(mutants):
+    """The unpatched code: all the cases that are needed, line by line."""
+    for line in sorted({m.line for m in mutants}):
+        for mode in sorted({m.mode or "" for m in mutants if m.line == line}):
+            cases = [m.case for m in mutants if m.line == line and (m.mode or "") == mode]
+            yield job("%s %s %s" % (BASE, line, mode), BASE, line, cases, mode or None)
+
+
+class Guests:
+    """Runs jobs in one guest after the other until each has a verdict."""
+
+    def __init__(self):
+        self.boots, self.verdicts, self.last = 0, {}, None
+        self.log = os.path.join(TOP, "build", "logs", KERNEL, "mutants-a.log")
+
+    def boot(self, jobs):
+        self.boots += 1
+        cases = os.path.join(OUT, "cases")
+        with open(os.path.join(OUT, "jobs"), "w", encoding="utf-8") as f:
+            json.dump(jobs, f)
+        with open(cases, "w", encoding="utf-8") as f:
+            f.write("mutants | 1 | none | 2 | %d | all | python3 selftests/mutants/inguest.py "
+                    "build/mutants/jobs\n" % (120 + sum(j["timeout"] for j in jobs)))
+        argv = [os.path.join(vmconf.VM, "run.py"), "--kernel", KERNEL, "--no-build", "--verbose",
+                "--cases-file", cases]
+        env = dict(os.environ, CASES="", RDS_EXPECT_ALL="", PYTHONUNBUFFERED="1")
+        p = subprocess.Popen(argv, env=env, cwd=TOP, stdin=subprocess.DEVNULL, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+        self.last = None
+        with open(os.path.join(OUT, "guest.%d" % self.boots), "w", encoding="utf-8") as out:
+            for text in p.stdout:
+                out.write(text)
+                out.flush()
+                self.take(text)
+        p.wait()
+
+    def take(self, text):
+        m = re.match(r"\s*a\| # (begin|verdict) (.*)", text)
+        if not m:
+            return
+        if m.group(1) == "begin":
+            self.last = m.group(2)
+        else:
+            got = json.loads(m.group(2))
+            self.verdicts[got["name"]] = got
+            self.last = None
+
+    def crashed(self):
+        with open(self.log, encoding="utf-8", errors="replace") as f:
+            return CRASH.search(f.read())
+
+    def run(self, jobs):
+        tries = {}
+        todo = list(jobs)
+        while todo:
+            self.boot(todo)
+            if self.last:
+                self.went_down(self.last, tries)
+            elif not any(j["name"] in self.verdicts for j in todo):
+                tries[None] = tries.get(None, 0) + 1
+                if tries[None] > 2:
+                    break
+            todo = [j for j in todo if j["name"] not in self.verdicts]
+        return self.verdicts
+
+    def went_down(self, name, tries):
+        """The guest ended in the middle of a job: that is a verdict only if the kernel says why."""
+        tries[name] = tries.get(name, 0) + 1
+        hit = self.crashed()
+        shutil.copy(self.log, os.path.join(OUT, "down.%d.log" % self.boots))
+        if hit:
+            self.verdicts[name] = {"name": name, "all": "down", "why": "the kernel: " + hit.group(0)}
+        elif tries[name] > 1:
+            self.verdicts[name] = {"name": name, "all": "silent", "why": "the guest ends without a word"}
+
+
+def verdict_of(got, case):
+    if got is None:
+        return "silent", "was not run"
+    if got.get("all"):
+        return got["all"], got["why"]
+    return tuple(got["results"].get(case) or ("silent", "no result; " + got["why"]))
+
+
+def vm_mutants(mutants):
+    build_mutants(mutants)
+    mutants = [m for m in mutants if m.verdict is None]
+    guests, sane = Guests(), {}
+    got = guests.run(list(base_jobs(mutants)))
+    for m in mutants:
+        name = "%s %s %s" % (BASE, m.line, m.mode or "")
+        sane[m.name] = verdict_of(got.get(name), m.case)
+        if sane[m.name][0] != "pass":
+            m.verdict, m.why = "base", "its case does not pass without it: %s %s" % sane[m.name]
+            say(m)
+    mutants = [m for m in mutants if m.verdict is None]
+    # Those that may leave something behind come last: a new guest follows each of them.
+    mutants.sort(key=lambda m: (m.mode or "", m.line))
+    got = guests.run([job(m.name, m.name, m.line, [m.case], m.mode) for m in mutants])
+    for m in mutants:
+        m.verdict, m.why = verdict_of(got.get(m.name), m.case)
+        say(m)
+
+
+# --- what came of it ------------------------------------------------------------------------------
+
+def say(m):
+    print("%-8s %-24s %s %s  (%s)" % ("caught" if m.caught() else "NOT SO", m.name, m.line, m.case,
+                                      m.why or m.verdict), flush=True)
+
+
+def report(mutants):
+    print("\nid | file | change | case | caught")
+    for m in mutants:
+        word = "yes: " + m.why if m.caught() else "SURVIVED" if m.verdict == "pass" else "no: " + m.why
+        print("%s | %s | %s | %s %s | %s" % (m.name, m.path, m.change(), m.line, m.case, word))
+    good = sum(m.caught() for m in mutants)
+    print("\n%d passed, %d failed, 0 skipped" % (good, len(mutants) - good), flush=True)
+    return 1 if good < len(mutants) or not mutants else 0
+
+
+def main():
+    words = sys.argv[1:]
+    mutants = [m for m in read_patches(os.path.join(HERE, "patches"))
+               if not words or any(m.name.startswith(w) for w in words)]
+    os.makedirs(OUT, exist_ok=True)
+    make_tree()
+    for m in mutants:
+        with open(os.path.join(TREE, m.path), encoding="utf-8") as f:
+            m.applied(f.read())
+        if not m.unit and m.line not in case_lines():
+            raise SystemExit("mutants: %s: there is no case line %s" % (m.name, m.line))
+    unit_mutants([m for m in mutants if m.unit])
+    vm = [m for m in mutants if not m.unit]
+    if vm:
+        subprocess.run([os.path.join(vmconf.VM, "build.sh"), "--tools"], check=True,
+                       stdin=subprocess.DEVNULL)
+        vm_mutants(vm)
+    return report(mutants)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
