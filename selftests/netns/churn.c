@@ -268,6 +268,7 @@ int main(int argc, char **argv)
 	h = fork();
 	if (!h)
 		hub(n, p[1]);
+	close(p[1]);
 	if (!readable(p[0], 60000))
 		bail("the hub does not start");
 	for (i = 0; i < n + AT_ONCE; i++) {

@@ -3,7 +3,7 @@
  * rds-pester peer SELF PEER     answer, send, connect, cut off: until standard input ends
  * rds-pester burst SELF PEER    talk with such a peer, close the last socket, and unload the
  *                               modules at a random moment within 50 ms
- * rds-pester busy SELF          see that the modules cannot be unloaded while a socket is bound
+ * rds-pester busy SELF MODULE=busy|gone...   try to unload while a socket is bound to SELF
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -155,16 +155,32 @@ static int burst(const char *self, const char *peer)
 	return unload_both();
 }
 
-static int busy(const char *self)
+/* One expectation, "module=busy" or "module=gone", while a socket is bound. */
+static bool as_expected(const char *self, const char *want)
 {
-	int fd = rds_socket(NULL, self, PORT), tcp = unload("rds_tcp"), rds = unload("rds");
-	char cmd[] = "rmmod rds_tcp 2>&1";
-	int rm = system(cmd);
+	char module[32], cmd[64];
+	bool stays;
+	int err;
 
-	printf("# a socket bound to %s: rds_tcp %s, rds %s, rmmod status %d\n", self,
-	       strerrorname_np(tcp), strerrorname_np(rds), rm);
+	stays = strstr(want, "=busy");
+	snprintf(module, sizeof(module), "%.*s", (int)strcspn(want, "="), want);
+	snprintf(cmd, sizeof(cmd), "rmmod %s 2>&1", module);
+	err = unload(module);
+	printf("# a socket bound to %s: removing %s: %s\n", self, module, strerrorname_np(err));
+	if (!stays)
+		return !err;
+	return (err == EAGAIN || err == EBUSY) && system(cmd);
+}
+
+static int busy(const char *self, char **want, int n)
+{
+	int fd = rds_socket(NULL, self, PORT), i;
+	bool ok = n > 0;
+
+	for (i = 0; i < n; i++)
+		ok &= as_expected(self, want[i]);
 	close(fd);
-	return !((tcp == EAGAIN || tcp == EBUSY) && (rds == EAGAIN || rds == EBUSY) && rm);
+	return !ok;
 }
 
 int main(int argc, char **argv)
@@ -173,8 +189,9 @@ int main(int argc, char **argv)
 		return pester(argv[2], argv[3]);
 	if (argc == 4 && !strcmp(argv[1], "burst"))
 		return burst(argv[2], argv[3]);
-	if (argc == 3 && !strcmp(argv[1], "busy"))
-		return busy(argv[2]);
-	fprintf(stderr, "usage: rds-pester peer SELF PEER | burst SELF PEER | busy SELF\n");
+	if (argc > 3 && !strcmp(argv[1], "busy"))
+		return busy(argv[2], argv + 3, argc - 3);
+	fprintf(stderr, "usage: rds-pester peer SELF PEER | burst SELF PEER |\n"
+		"       rds-pester busy SELF MODULE=busy|gone...\n");
 	return 2;
 }

@@ -36,8 +36,10 @@ modules_go() {
 }
 
 ns_pair KA KB && make_namespaces || { not_ok churn.setup "no namespaces"; exit 1; }
-check churn.busy_loopback "$RDS_BIN/rds-pester" busy 127.0.0.1
-check churn.busy_tcp ip netns exec KA "$RDS_BIN/rds-pester" busy 10.0.0.1
+# A bound socket holds its own transport and the core, as in-tree; rds_tcp holds rds while it is there.
+check churn.busy_tcp ip netns exec KA "$RDS_BIN/rds-pester" busy 10.0.0.1 rds_tcp=busy rds=busy
+check churn.busy_loopback "$RDS_BIN/rds-pester" busy 127.0.0.1 rds_tcp=gone rds=busy
+check churn.tcp_returns load_stack "$RDS_STACK"
 bystander KA --ctl-listen 10.0.0.1 10.0.0.2 &
 one=$!
 bystander KB --ctl-connect 10.0.0.2 10.0.0.1 &
