@@ -177,7 +177,8 @@ class Net:
             run('nft', '-f', '-', stdin="""table inet wire {
                 chain in { type nat hook prerouting priority -100;
                     iifname "ba" tcp dport %d redirect to :%d
-                } }""" % (RDS_TCP_PORT, self.port))
+                }
+            }\n""" % (RDS_TCP_PORT, self.port))
             # Whatever odd segments the tests send, conntrack is to translate them.
             with open('/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal', 'w', encoding='ascii') as f:
                 f.write('1')
