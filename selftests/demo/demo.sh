@@ -23,7 +23,7 @@ pretty() {
 		-e "s/^  \([ab]\)| \\(.*\\)/  host \1 | \2/" \
 		-e "s/^  host a |/  ${a}host a |$off/" \
 		-e "s/^  host b |/  ${b}host b |$off/" \
-		-e '/^  /p' -e '/^not ok/p' -e '/passed,.*skipped$/p' -e '/fail/p'
+		-e '/^  /p' -e '/^not ok/p' -e '/passed,.*skipped$/p' -e '/^run: /p' -e '/^build: /p'
 }
 
 step "what is needed from Debian"
