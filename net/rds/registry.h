@@ -11,7 +11,6 @@
 #include <linux/in6.h>
 #include <linux/types.h>
 
-struct kmem_cache;
 struct net;
 struct rds_transport;
 
@@ -48,8 +47,17 @@ bool rds_addr_is_loop(const struct in6_addr *addr);
 /* The loopback transport; always there. */
 const struct rds_transport *rds_transport_loop(void);
 
-/* Memory for the paths of a transport, made when it registered. */
-struct kmem_cache *rds_transport_path_cache(const struct rds_transport *trans);
+/**
+ * rds_registry_add - enter a transport that has been checked
+ * @trans: complete, its type in range
+ *
+ * Context: process, may sleep.
+ * Return: 0, or -EEXIST if there is one of that type.
+ */
+int rds_registry_add(const struct rds_transport *trans);
+
+/* Take a transport out; on return no lookup sees it any more. */
+void rds_registry_remove(const struct rds_transport *trans);
 
 /* For counters: call fn for every transport that has some, in the order of their numbers. */
 void rds_transport_visit(void (*fn)(const struct rds_transport *trans, void *arg), void *arg);

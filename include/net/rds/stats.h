@@ -86,9 +86,7 @@ struct rds_stats {
 	_(LOCAL_EXIT,	"local_exit")	\
 	_(PEER_REBOOTED, "peer_rebooted")
 
-/**
- * enum rds_drop_reason - why something received was not used, or a path was given up
- */
+/* Why something received was not used, or a path was given up */
 enum rds_drop_reason {
 #define RDS_DROP_ENUM(id, name)	RDS_DROP_##id,
 	RDS_DROP_REASONS(RDS_DROP_ENUM)

@@ -262,6 +262,8 @@ struct rds_info_sink;
 
 /**
  * typedef rds_info_fn - emit all records of one kind by rds_info_put()
+ * @net: namespace they are wanted of
+ * @sink: where they go
  *
  * Context: process; called twice for one snapshot.
  */

@@ -139,19 +139,19 @@ static void cong_tell_monitors(struct rds_cong_table *table, u64 groups)
 	spin_unlock_bh(&table->lock);
 }
 
-/*
- * Some ports of the map changed.  The atomic orders the bits before the looks at who waits;
- * whoever waits registers, has a barrier of its own, and tests the bit then.
- */
+/* Some ports of the map changed. */
 static void cong_updated(struct rds_cong_map *map)
 {
 	struct rds_cong_table *table = map->rn->cong;
 
-	atomic_inc_return(&table->generation);
-	smp_mb__after_atomic();
-	if (waitqueue_active(&map->wait))
+	/*
+	 * The bits are set or cleared before the looks at who waits; whoever waits registers, has
+	 * the same barrier of wq_has_sleeper()'s other half, and tests the bit then.
+	 */
+	atomic_inc(&table->generation);
+	if (wq_has_sleeper(&map->wait))
 		wake_up_all(&map->wait);
-	if (waitqueue_active(&table->wait))
+	if (wq_has_sleeper(&table->wait))
 		wake_up_all(&table->wait);
 	cong_tell_monitors(table, ~0ULL);
 }

@@ -22,6 +22,7 @@
 #include <linux/bitops.h>
 #include <linux/in6.h>
 #include <linux/list.h>
+#include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>

@@ -126,7 +126,7 @@ void rds_conn_put(struct rds_conn *conn)
 static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_transport *trans,
 				   const struct rds_path_addr *addr)
 {
-	/* One path for now, whatever a peer offers; all that counts paths counts these. */
+	/* One path, whatever a peer offers; all that counts paths counts these. */
 	const unsigned int nr_paths = 1;
 	struct rds_conn *conn;
 	struct rds_cpath *cp;

@@ -5,8 +5,9 @@
  * Lifetime: counted.  References are held by the table (while hashed), by every socket that
  * cached the connection, by a system call in progress, by each path's pending work, and by
  * whoever got one from a lookup.  A connection leaves the table when its namespace or transport
- * goes, or when it comes down without ever having carried a message and with none waiting; after that no new reference can be
- * had, its paths are closed for good, and the last reference frees it after a grace period.
+ * goes, or when it comes down without ever having carried a message and with none waiting; after
+ * that no new reference can be had, its paths are closed for good, and the last reference frees
+ * it after a grace period.
  * It refers to its namespace without a reference: connections are dead before that is.
  *
  * Locks, outermost first: rds_conn_table.lock (adding and removing) > nothing of ours.

@@ -27,6 +27,7 @@
  * @RDS_PATH_UP: messages flow
  * @RDS_PATH_CLOSING: lost; the control worker has yet to take the connection down
  * @RDS_PATH_DEAD: will not come up any more
+ * @RDS_PATH_NR_STATES: how many there are
  */
 enum rds_path_state {
 	RDS_PATH_DOWN,
@@ -45,6 +46,7 @@ enum rds_path_state {
  * @RDS_EV_LOST: the transport, or we ourselves, give it up
  * @RDS_EV_CLOSED: it is taken down
  * @RDS_EV_KILL: the path is to go
+ * @RDS_PATH_NR_EVENTS: how many there are
  */
 enum rds_path_event {
 	RDS_EV_DIAL,

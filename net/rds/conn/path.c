@@ -12,7 +12,6 @@
 #include "conn/internal.h"
 #include "conn/path.h"
 #include "netns.h"
-#include "registry.h"
 #include <trace/events/rds.h>
 
 /* How long a connection may stay unacknowledged while the peer's next one waits for its place */
@@ -348,7 +347,7 @@ static bool path_dials(const struct rds_conn *conn)
 
 struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 {
-	struct kmem_cache *cache = rds_transport_path_cache(conn->trans);
+	struct kmem_cache *cache = rds_cpath_cache(conn->trans);
 	bool maps = !(conn->trans->caps & RDS_CAP_LOCAL_ONLY);
 	struct rds_cpath *cp = kmem_cache_zalloc(cache, GFP_KERNEL);
 
@@ -381,5 +380,5 @@ void rds_cpath_destroy(struct rds_cpath *cp)
 	rds_txq_destroy(&cp->txq);
 	cp->pub.trans->path_free(&cp->pub);
 	mutex_destroy(&cp->ctl);
-	kmem_cache_free(rds_transport_path_cache(cp->pub.trans), cp);
+	kmem_cache_free(rds_cpath_cache(cp->pub.trans), cp);
 }

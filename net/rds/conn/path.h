@@ -78,6 +78,9 @@ struct rds_cpath {
 /* Memory for the paths of a transport; NULL without memory. */
 struct kmem_cache *rds_cpath_cache_create(const struct rds_transport *trans);
 
+/* That memory, for a registered transport */
+struct kmem_cache *rds_cpath_cache(const struct rds_transport *trans);
+
 /**
  * rds_cpath_create - make a path
  * @conn: connection it will be part of; addresses, maps and transport are set

@@ -47,6 +47,7 @@ enum rds_inc_form {
  * @filled: payload bytes there are so far, for the forms that are appended to
  * @buf: RDS_INC_BUFFER
  * @skbs: RDS_INC_SKBS, linked by next; the range in each is in its cb
+ * @last: end of that list
  * @bv: RDS_INC_PAGES
  * @inl: short payload
  */

@@ -32,6 +32,7 @@ struct rds_incoming *rds_rx_alloc(struct rds_path *path, u32 len, bool linear, g
 EXPORT_SYMBOL_NS_GPL(rds_rx_alloc, RDS_NS);
 
 void rds_rx_begin(struct rds_rx_batch *batch, struct rds_path *path)
+	__acquires(RCU)
 {
 	/* sockets in wake[] stay while this lasts */
 	rcu_read_lock();
@@ -41,6 +42,7 @@ void rds_rx_begin(struct rds_rx_batch *batch, struct rds_path *path)
 EXPORT_SYMBOL_NS_GPL(rds_rx_begin, RDS_NS);
 
 void rds_rx_end(struct rds_rx_batch *batch)
+	__releases(RCU)
 {
 	unsigned int i;
 

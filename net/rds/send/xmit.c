@@ -87,7 +87,8 @@ static void txq_leave(struct rds_txq *txq)
 {
 	lockdep_assert_held(&txq->lock);
 	txq->busy = false;
-	if (waitqueue_active(&txq->idle))
+	/* rds_txq_close() cleared open under the lock before it began to wait */
+	if (!txq->open)
 		wake_up_all(&txq->idle);
 }
 

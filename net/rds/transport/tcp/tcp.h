@@ -73,7 +73,7 @@ struct rds_tcp_stats { RDS_TCP_STATS(RDS_TCP_STATS_FIELD) };
 
 #define RDS_TCP_NR_STATS	(sizeof(struct rds_tcp_stats) / sizeof(u64))
 
-#define rds_tcp_stat_inc(tn, name)	this_cpu_inc((tn)->stats->name)
+#define rds_tcp_stat_inc(tn, field)	this_cpu_inc((tn)->stats->field)
 
 enum { RDS_TCP_LISTEN_V6, RDS_TCP_LISTEN_V4, RDS_TCP_LISTENERS };
 /**
