@@ -22,7 +22,7 @@ def symbols(path):
 
 
 def resolve(line, syms):
-    m = re.search(r"(?:0x)?\b(ffffffff[0-9a-f]{8})\b", line)
+    m = re.search(r"\b(?:0x)?(ffffffff[0-9a-f]{8})\b", line)
     if not m or not syms:
         return line
     at = bisect.bisect(syms, (int(m.group(1), 16), "\xff")) - 1
