@@ -161,12 +161,15 @@ static void *same_port(void *arg)
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
+		long ret;
 		int fd;
 
 		pthread_barrier_wait(&shared.gate);
 		fd = sock();
-		if (!do_bind(fd, A4, shared.port))
-			__atomic_add_fetch((int *)arg, 1, __ATOMIC_SEQ_CST);
+		ret = do_bind(fd, A4, shared.port);
+		ALLOW(ret, 0, -EADDRINUSE, ours ? 0 : -ENOMEM);
+		if (!ret)
+			__atomic_add_fetch((int *)arg + i, 1, __ATOMIC_SEQ_CST);
 		pthread_barrier_wait(&shared.gate);
 		close(fd);
 		pthread_barrier_wait(&shared.gate);
@@ -174,21 +177,28 @@ static void *same_port(void *arg)
 	return NULL;
 }
 
-/* One port, two sockets: exactly one gets it, each time. */
+/* One port, two sockets: never both get it; of in-tree now and then neither does. */
 static void port_once(const struct api_case *c)
 {
 	struct link l = link_open(TCP4);
-	int won = 0;
+	int won[ROUNDS] = { 0 }, none = 0, both = 0, i;
 	pthread_t t[2];
 
 	(void)c;
 	init(&l, 2);
 	shared.port = lane0_port();
-	need(!pthread_create(&t[0], NULL, same_port, &won));
-	need(!pthread_create(&t[1], NULL, same_port, &won));
-	pthread_join(t[0], NULL);
-	pthread_join(t[1], NULL);
-	r("won", won == ROUNDS);
+	for (i = 0; i < 2; i++)
+		need(!pthread_create(&t[i], NULL, same_port, won));
+	for (i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	for (i = 0; i < ROUNDS; i++) {
+		none += !won[i];
+		both += won[i] > 1;
+	}
+	r("both", both);
+	r("none", ours ? none : none > ROUNDS / 2);
+	if (none)
+		fprintf(stderr, "# race.port_once: neither in %d rounds\n", none);
 	done(&l);
 }
 
@@ -364,7 +374,7 @@ const struct api_case race_cases[] = {
 	{ "race.bind_send.lo4", bind_send, "after=7", .num = LO4 },
 	{ "race.bad_bind_send.tcp4", bad_bind_send, "after=7", .num = TCP4 },
 	{ "race.bind_bind", bind_bind, "unbound=0 after=7" },
-	{ "race.port_once", port_once, "won=1 after=7" },
+	{ "race.port_once", port_once, "both=0 none=0 after=7" },
 	{ "race.close_send.tcp4", close_send, "after=7", .num = TCP4, .arg = A4 },
 	{ "race.close_send.lo6", close_send, "after=7", .num = LO6, .arg = "::1" },
 	{ "race.readers.tcp4", readers, "each=1000", .num = TCP4 },
