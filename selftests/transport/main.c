@@ -6,6 +6,7 @@
  * A link is one connection.  End 0 dialled, end 1 was called.  The link's lock keeps both paths
  * while an upcall is made for either; path_close takes its path out under the same lock.
  */
+#include <linux/highmem.h>
 #include <linux/module.h>
 #include <linux/rds.h>
 #include <linux/refcount.h>
@@ -173,7 +174,21 @@ static void test_conn_drop(struct net *net, void *conn)
 	link_leave(conn, 1, RDS_DROP_PEER_RESET);
 }
 
-/* Large payload is shared with the sender, whose pages nobody writes to any more. */
+/* Large payload is shared with the sender, but for pages that are a user's. */
+static struct page *share_page(const struct rds_tx_msg *m, const struct bio_vec *bv)
+{
+	struct page *page = bv->bv_page;
+
+	if (!m->lent) {
+		get_page(page);
+		return page;
+	}
+	page = alloc_page(GFP_ATOMIC);
+	if (page)
+		memcpy_page(page, bv->bv_offset, bv->bv_page, bv->bv_offset, bv->bv_len);
+	return page;
+}
+
 static bool fill(struct rds_incoming *inc, const struct rds_tx_msg *m)
 {
 	u8 *buf = rds_rx_buffer(inc);
@@ -188,9 +203,12 @@ static bool fill(struct rds_incoming *inc, const struct rds_tx_msg *m)
 			memcpy(buf, page_address(bv->bv_page) + off, len);
 			buf += len;
 		} else if (len) {
-			get_page(bv->bv_page);
-			if (!rds_rx_add_page(inc, bv->bv_page, off, len)) {
-				put_page(bv->bv_page);
+			struct page *page = share_page(m, bv);
+
+			if (!page)
+				return false;
+			if (!rds_rx_add_page(inc, page, off, len)) {
+				put_page(page);
 				return false;
 			}
 		}
@@ -236,7 +254,8 @@ static const struct rds_transport test_transport = {
 	.owner		= THIS_MODULE,
 	.name		= "test",
 	.type		= RDS_TRANS_IB,
-	.caps		= RDS_CAP_NETNS | RDS_CAP_PREFER_LOOP | RDS_CAP_SMALLER_DIALS,
+	.caps		= RDS_CAP_NETNS | RDS_CAP_PREFER_LOOP | RDS_CAP_SMALLER_DIALS |
+			  RDS_CAP_ZCOPY_TX,
 	.path_priv_size	= sizeof(struct test_path),
 	.addr_local	= test_addr_local,
 	.path_init	= test_path_init,
