@@ -114,19 +114,22 @@ until_true() {
 	done
 }
 
-# Since 6.12 the kernel frees the namespaces it took down last only while taking down the next one: now
-# and then it is given one, and that one may stay.
+# Since 6.12 the kernel frees the namespaces it took down last only while taking down the next one. So it
+# is given one more, and that one stays: what is there beyond it is left behind.
 ns_deferred() { grep -q ' defer_free_list$' /proc/kallsyms; }
-ns_left() {
-	n=$(slab_objects net_namespace)
-	[ "$n" = 0 ] || ! ns_deferred || n=$((n - 1))
-	echo "$n"
-}
+ns_left() { echo $(($(slab_objects net_namespace) - ns_stays)); }
 ns_gone() {
 	[ "$(ns_left)" -gt 0 ] || return 0
-	[ $((ns_polls % 20)) != 0 ] || unshare -n true
 	ns_polls=$((ns_polls + 1))
+	[ $((ns_polls % 20)) != 0 ] || unshare -n true
 	return 1
+}
+check_namespaces() {
+	ns_polls=0 ns_stays=0
+	[ "$(ns_left)" -gt 0 ] || return 0
+	unshare -n true
+	ns_deferred && ns_stays=1
+	until_true "$1" ns_gone || say fail "$(ns_left) network namespaces left behind"
 }
 caches_gone() { ! ls -d /sys/kernel/slab/rds_* >/dev/null 2>&1; }
 rds_modules() { awk '$1 ~ /^rds/ || $4 ~ /(^|,)rds(_|,)/ { print $1 }' /proc/modules; }
@@ -145,8 +148,7 @@ check_left() {
 	for n in /run/netns/*; do
 		[ -e "$n" ] && ip netns del "${n##*/}"
 	done
-	ns_polls=0
-	until_true $limit ns_gone || say fail "$(ns_left) network namespaces left behind"
+	check_namespaces $limit
 	# Addresses in a leak report mean nothing after the unload: keep the names.
 	grep '\[rds' /proc/kallsyms >/run/rds/syms
 	until_true $limit unload_round ||
