@@ -33,7 +33,7 @@ def accel_args(accel, cpus):
 
 def host_scale():
     """How much longer things take because the machine is busy with something else."""
-    return min(4.0, max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)) - 0.5))
+    return min(2.5, max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)) - 0.5))
 
 
 def base_archive(kernel):
@@ -107,7 +107,8 @@ class Guest:
         self.started = self.ended = self.exit = self.taint = None
         self.timed_out = False
         self.judged = None
-        self.slow = kernel.slow * (opts.timeout_scale or host_scale())
+        # Bounds that are stretched too far let one line that hangs eat an hour.
+        self.slow = min(max(6, kernel.slow), kernel.slow * (opts.timeout_scale or host_scale()))
         # Where guest time counts instructions it runs ahead whenever the guest waits for the host.
         self.guest_slow = 1000 if line.cpus == "icount" else math.ceil(self.slow)
 
