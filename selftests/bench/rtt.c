@@ -126,8 +126,8 @@ void ping_tx(const struct bench *b, const struct bench_link *l)
 	if (!t)
 		die("calloc");
 	for (i = 0; i < b->count; i++) {
-		/* as rds-ping does it: on an idle connection, which is where a late answer shows */
-		usleep(20000);
+		/* as rds-ping does it: on a connection that has long been idle */
+		usleep(200000);
 		start = now();
 		send_to(b, fd, true, buf, 0, 0);
 		take(fd, buf, 0);

@@ -71,7 +71,6 @@ struct rds_path_addr {
  * @index: number of the path within its connection
  * @dials: this end is the one that connects (always true without RDS_CAP_SMALLER_DIALS)
  * @priv: the transport's private part, zeroed before path_init
- * @answered: the core's: a message was received since one was sent
  * @txq: the core's
  * @rxq: the core's
  */
@@ -82,7 +81,6 @@ struct rds_path {
 	unsigned int			index;
 	bool				dials;
 	void				*priv;
-	bool				answered;
 	struct rds_txq			*txq;
 	struct rds_rxq			*rxq;
 };

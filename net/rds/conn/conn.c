@@ -36,6 +36,7 @@ struct rds_conn_table {
 };
 
 struct workqueue_struct *rds_conn_wq;
+struct workqueue_struct *rds_tx_wq;
 static struct kmem_cache *conn_cache;
 
 static u32 conn_hash(const struct rds_path_addr *addr)
@@ -437,8 +438,14 @@ int __init rds_conn_init(void)
 	if (!conn_cache)
 		return -ENOMEM;
 	rds_conn_wq = alloc_workqueue("rds", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (rds_conn_wq)
+	if (!rds_conn_wq)
+		goto err_cache;
+	/* More transmitters than processors would only take turns, each with less to send. */
+	rds_tx_wq = alloc_workqueue("rds_tx", WQ_UNBOUND | WQ_MEM_RECLAIM, num_online_cpus());
+	if (rds_tx_wq)
 		return 0;
+	destroy_workqueue(rds_conn_wq);
+err_cache:
 	kmem_cache_destroy(conn_cache);
 	return -ENOMEM;
 }
@@ -447,6 +454,7 @@ void rds_conn_exit(void)
 {
 	/* rcu_work that is still on its way to the queue */
 	rcu_barrier();
+	destroy_workqueue(rds_tx_wq);
 	destroy_workqueue(rds_conn_wq);
 	kmem_cache_destroy(conn_cache);
 }

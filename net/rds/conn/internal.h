@@ -12,8 +12,11 @@ struct rds_message;
 struct rds_path;
 struct workqueue_struct;
 
-/* Runs all work of paths and connections */
+/* Runs the work of paths and connections that may have to wait */
 extern struct workqueue_struct *rds_conn_wq;
+
+/* Transmits, where no system call does */
+extern struct workqueue_struct *rds_tx_wq;
 
 /* The path came up: say who we are, unless the peer knows. */
 void rds_conn_greet(struct rds_cpath *cp);

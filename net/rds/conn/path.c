@@ -69,7 +69,7 @@ void rds_cpath_kick(struct rds_cpath *cp)
 	if (work_pending(&cp->tx_work))
 		return;
 	kref_get(&cp->conn->ref);
-	if (!queue_work(rds_conn_wq, &cp->tx_work))
+	if (!queue_work(rds_tx_wq, &cp->tx_work))
 		rds_conn_put(cp->conn);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Life of a socket below the system calls, and the room it has to send. */
+#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 
 #include "endpoint/endpoint.h"
@@ -9,6 +10,9 @@
 #define SND_ONE		((s64)BIT_ULL(32))
 #define SND_BYTES(v)	((u32)(v))
 #define SND_MSGS(v)	((u32)((u64)(v) >> 32))
+
+/* Messages that follow each other within this time may be a stream. */
+#define STREAM_NS	(50 * NSEC_PER_USEC)
 
 /**
  * rds_endpoint_setup - prepare a new socket
@@ -103,6 +107,33 @@ bool rds_sock_charge(struct rds_sock *rs, u32 bytes)
 			return false;
 	} while (!atomic64_try_cmpxchg(&rs->snd, &snd, snd + SND_ONE + bytes));
 	return true;
+}
+
+/**
+ * rds_sock_streams - is what a socket sends part of a stream?
+ * @rs: socket that is sending a message
+ * @path_last: when a message was sent on the path, by local_clock(); brought up to date
+ *
+ * Messages that follow each other closely, from one socket or on one path, are a stream, unless
+ * the socket received something since it sent: then this may be a turn of a dialogue.  Senders
+ * that race here only make each other look the one or the other way.
+ *
+ * Context: any but hard interrupts.
+ */
+bool rds_sock_streams(struct rds_sock *rs, u64 *path_last)
+{
+	u64 now, last;
+
+	if (READ_ONCE(rs->answered)) {
+		WRITE_ONCE(rs->answered, false);
+		WRITE_ONCE(rs->last_send, 0);
+		return false;
+	}
+	now = local_clock();
+	last = max(READ_ONCE(rs->last_send), *path_last);
+	WRITE_ONCE(rs->last_send, now);
+	*path_last = now;
+	return now - last < STREAM_NS;
 }
 
 /**

@@ -77,6 +77,8 @@ struct rds_zrecord {
  * @connected: @dest is set
  * @conn: last connection used, counted; whoever takes it out (xchg) owns the reference
  * @snd: messages (high half) and bytes (low half) sent and not released
+ * @answered: something was received since the last message was sent
+ * @last_send: when that was, by local_clock()
  * @snd_nospace: a poller wants to hear about room
  * @snd_wait: blocked senders
  * @rx_lock: guards the receive queue and the zero-copy records
@@ -124,6 +126,8 @@ struct rds_sock {
 	struct rds_conn			*conn ____cacheline_aligned_in_smp;
 	atomic64_t			snd;
 	bool				snd_nospace;
+	bool				answered;
+	u64				last_send;
 	wait_queue_head_t		snd_wait;
 
 	spinlock_t			rx_lock ____cacheline_aligned_in_smp;
@@ -184,6 +188,7 @@ void rds_endpoint_purge(struct rds_sock *rs);
 bool rds_sock_charge(struct rds_sock *rs, u32 bytes);
 int rds_sock_charge_wait(struct rds_sock *rs, u32 bytes, long timeo);
 bool rds_sock_writable(const struct rds_sock *rs);
+bool rds_sock_streams(struct rds_sock *rs, u64 *path_last);
 bool rds_sock_want_room(struct rds_sock *rs);
 void rds_sock_sent(struct rds_sock *rs, unsigned int bytes, unsigned int msgs);
 int rds_endpoint_init(void);

@@ -85,6 +85,8 @@ bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc)
 	flip = rx_added(rs, len);
 	spin_unlock_bh(&rs->rx_lock);
 
+	if (!READ_ONCE(rs->answered))
+		WRITE_ONCE(rs->answered, true);
 	rds_stats_inc(rs->rn, recv_queued);
 	rds_stats_add(rs->rn, recv_bytes_added_to_sock, len);
 	if (unlikely(flip))

@@ -149,6 +149,32 @@ bool rds_rx_add_page(struct rds_incoming *inc, struct page *page, unsigned int o
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_add_page, RDS_NS);
 
+/* The usual large payload is in page fragments only, and goes out page by page. */
+static bool inc_copy_range(struct sk_buff *skb, unsigned int off, struct iov_iter *to, size_t len)
+{
+	unsigned int head = skb_headlen(skb), i;
+	size_t part;
+
+	if (off < head || skb_has_frag_list(skb) || skb_zcopy(skb))
+		return !skb_copy_datagram_iter(skb, off, to, len);
+	off -= head;
+	for (i = 0; i < skb_shinfo(skb)->nr_frags && len; i++) {
+		const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
+
+		if (off >= skb_frag_size(frag)) {
+			off -= skb_frag_size(frag);
+			continue;
+		}
+		part = min_t(size_t, len, skb_frag_size(frag) - off);
+		if (copy_page_to_iter(skb_frag_page(frag), skb_frag_off(frag) + off, part, to) !=
+		    part)
+			return false;
+		off = 0;
+		len -= part;
+	}
+	return !len;
+}
+
 static bool inc_copy_skbs(struct rds_incoming *inc, struct iov_iter *to, size_t left)
 {
 	struct sk_buff *skb;
@@ -156,7 +182,7 @@ static bool inc_copy_skbs(struct rds_incoming *inc, struct iov_iter *to, size_t 
 
 	for (skb = inc->skbs; skb && left; skb = skb->next, left -= part) {
 		part = min_t(size_t, left, INC_RANGE(skb)->len);
-		if (skb_copy_datagram_iter(skb, INC_RANGE(skb)->off, to, part))
+		if (!inc_copy_range(skb, INC_RANGE(skb)->off, to, part))
 			return false;
 	}
 	return !left;

@@ -188,8 +188,6 @@ void rds_rx_deliver(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		goto free;
 	}
 	rx_set_source(inc, path, hdr);
-	if (!READ_ONCE(path->answered))
-		WRITE_ONCE(path->answered, true);
 	if (dport == RDS_PING_PORT && rxq->rn->sysctl.ping_enable) {
 		if (rx_ping(batch, inc, hdr))
 			goto free;

@@ -41,9 +41,6 @@ struct rds_sock;
 /* A message of at least this size is transmitted by its sender, if nobody else does already. */
 #define RDS_TXQ_DIRECT_BYTES	32768
 
-/* Messages that follow each other within this time, with no answer in between, are a stream. */
-#define RDS_TXQ_STREAM_NS	(50 * NSEC_PER_USEC)
-
 /**
  * struct rds_txq - transmit state of one path
  * @lock: see above
@@ -62,7 +59,7 @@ struct rds_sock;
  * @blocked: the transport has no room; rds_path_writable() clears it
  * @map_due: a congestion map goes out before the next message
  * @used: a message that counts was handed to the transport, once in the life of the queue
- * @last_send: when a message was queued last, by local_clock()
+ * @last_send: when a message was sent that may be part of a stream, by local_clock()
  * @gone: the path is being destroyed; nothing can be queued any more
  * @room: the transport had room again while a transmitter was inside
  * @idle: rds_txq_close() sleeps here until @busy is clear

@@ -5,8 +5,8 @@
  * become part of a larger call.
  */
 #include <linux/module.h>
-#include <linux/sched/clock.h>
 
+#include "endpoint/endpoint.h"
 #include "netns.h"
 #include "send/internal.h"
 #include <net/rds/transport.h>
@@ -242,31 +242,17 @@ static void txq_append(struct rds_txq *txq, struct rds_message *m)
 }
 
 /*
- * Is this message part of a stream?  Then the worker transmits it: it runs beside the senders
- * and takes at once whatever they have queued until it is scheduled, and one pass of TCP and one
- * wake-up of the receiver serve all of that.  Otherwise somebody may be waiting for this very
- * message, as in a dialogue, where something was received since the last one; its sender
- * transmits it himself.  So he does with large messages, which gain nothing from company.
+ * Is this message part of a stream, to one peer or to many?  Then the worker transmits it: it
+ * runs beside the senders and takes at once whatever they have queued until it is scheduled, and
+ * one pass of TCP and one wake-up of the receiver serve all of that.  Otherwise somebody may be
+ * waiting for this very message, as in a dialogue, and its sender transmits it himself.  So he
+ * does with large messages, which gain nothing from company.
  */
 static bool txq_hand_over(struct rds_txq *txq, const struct rds_message *m)
 {
-	struct rds_path *path = txq->path;
-	u64 now, last = txq->last_send;
-	bool stream;
-
 	if (m->tx.bytes >= RDS_TXQ_DIRECT_BYTES || !txq_wants_run(txq))
 		return false;
-	if (!list_empty(&txq->inflight))
-		return true;
-	if (READ_ONCE(path->answered)) {
-		WRITE_ONCE(path->answered, false);
-		txq->last_send = 0;
-		return false;
-	}
-	now = local_clock();
-	stream = now - last < RDS_TXQ_STREAM_NS;
-	txq->last_send = now;
-	return stream;
+	return !list_empty(&txq->inflight) || rds_sock_streams(m->owner, &txq->last_send);
 }
 
 enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m)
