@@ -4,7 +4,7 @@
 Namespace A holds the module under test. Namespace B is the test's: every network namespace has the
 module's own listener on TCP port 16385, so B's interface sits in a VRF, where unbound listeners are
 deaf and a socket bound to the VRF device may own port 16385 itself. A kernel built without VRFs has
-connections to that port redirected to another one instead (RDS_WIRE_NAT=1 asks for this anywhere).
+the port rewritten instead (RDS_WIRE_NAT=1 asks for this anywhere).
 Namespace C is a second, well behaved peer that uses the module.
 """
 import collections
@@ -167,7 +167,7 @@ class Net:
             ip_batch(['link add %s type vrf table 10' % VRF, 'link set %s up' % VRF,
                       'link set ba master ' + VRF], 'B')
         except Fail as e:
-            log('no VRF here, redirecting instead: %s', e)
+            log('no VRF here, rewriting the port instead: %s', e)
             return False
         return True
 
@@ -176,7 +176,7 @@ class Net:
         with self.b:
             run('nft', '-f', '-', stdin="""table inet wire {
                 chain in { type nat hook prerouting priority -100;
-                    iifname "ba" tcp dport %d redirect to :%d
+                    iifname "ba" tcp dport %d dnat to :%d
                 }
             }\n""" % (RDS_TCP_PORT, self.port))
             # Whatever odd segments the tests send, conntrack is to translate them.
