@@ -150,8 +150,8 @@ static void tcp_per_ns(const struct api_case *c)
 	r("a", get_in(NS_A, path));
 	r("b", get_in(NS_B, path));
 	r("init", get_in(NS_INIT, path));
-	r("back", set_in(NS_A, path, "0"));
 	r("rcv", get_in(NS_A, DIR_TCP "/rds_tcp_rcvbuf"));
+	r("back", set_in(NS_A, path, "0"));
 }
 
 /* For all namespaces: the first one has it for the machine, or each has its own. */
@@ -222,8 +222,8 @@ const struct api_case sysctl_cases[] = {
 	  "ping_enable=1 tcp_sndbuf=0 tcp_rcvbuf=0" },
 	{ "sysctl.modes", modes, "644 644 644 644 644 644 644" },
 	{ "sysctl.not_by_users", not_by_users, "rds=0-4:EACCES tcp=EACCES" },
-	{ "sysctl.tcp_per_ns", tcp_per_ns, "set=0 a=50000 b=0 init=0 back=EINVAL rcv=0",
-	  "set=0 a=50000 b=0 init=0 back=0 rcv=0", .flags = C_ROOT },
+	{ "sysctl.tcp_per_ns", tcp_per_ns, "set=0 a=50000 b=0 init=0 rcv=0 back=EINVAL",
+	  "set=0 a=50000 b=0 init=0 rcv=0 back=0", .flags = C_ROOT },
 	{ "sysctl.ping_enable", ping_enable, "off=0 pong=ETIMEDOUT on=0 pong=0 pong=0",
 	  .flags = C_ROOT },
 	{ "sysctl.namespaces", namespaces, "reconnect_min_delay_ms=ENOENT "
