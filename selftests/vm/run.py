@@ -6,7 +6,8 @@
 
 WORDS match the beginning of a line's name or a whole group. Environment: KERNEL, CASES, RDS_LOAD
 (ci or full), RDS_EXPECT_ALL=1, RDS_TIMEOUT_SCALE (else from the machine's load), RDS_ACCEL (tcg or
-kvm), RDS_ICOUNT=1, RDS_ARGS, RDS_PARALLEL (guests side by side; 1).
+kvm), RDS_ICOUNT=1, RDS_ARGS, RDS_PARALLEL (guests side by side; 1),
+RDS_RETRY=1 (a line that fails is run once more, and said to have been).
 The last line is "N passed, N failed, N skipped"; the exit status is 1 when anything failed.
 """
 
@@ -388,9 +389,20 @@ class Runner:
     def count(self, *numbers):
         self.total = [t + n for t, n in zip(self.total, numbers)]
 
+    def again(self, line, first, guests):
+        """A second try, with what the first one found as notes and its logs kept."""
+        for g in guests:
+            if os.path.exists(g.logname):
+                os.replace(g.logname, g.logname + ".first")
+        tally, guests = self.run(line)
+        tally.notes += ["run again, the first time: " + f for f in first.failures[:10]]
+        return tally, guests
+
     def run_one(self, line, slots, need):
         try:
             tally, guests = self.run(line)
+            if tally.failures and os.environ.get("RDS_RETRY"):
+                tally, guests = self.again(line, tally, guests)
         except Exception as e:  # a bug of the runner's is a failure of the line, not a hang of the run
             tally, guests = Tally(), []
             tally.failures.append("runner: %r" % e)

@@ -198,9 +198,10 @@ void rds_transport_net_exit(const struct rds_transport *trans, struct net *net);
  *
  * The core finds or makes the path, and calls path_attach with @conn, now or when the path's
  * present connection has turned out to be dead.  In the end it calls either path_attach or
- * conn_drop.
+ * conn_drop.  Connections of one peer are handed in one after the other, in the order in which
+ * they were made: the earlier may hold messages that its transport has acknowledged.
  *
- * Context: process, may sleep, no locks held.
+ * Context: process, may sleep, no locks held.  Does not wait for the path.
  * Return: true if the core has @conn now; false if it is refused and still the caller's: this
  * end is the one that dials (which it now does), there is no memory, or the transport is not
  * (any more) ready in @net.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Life of a path.  All that sleeps happens in the control worker (or, for a connection that the
- * peer opened, in the transport's accept worker), under the path's control mutex; everybody
- * else only reports events and has the worker look.
+ * Life of a path.  All that sleeps happens in the control worker, under the path's control
+ * mutex; everybody else only reports events and has the worker look.
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -15,7 +14,7 @@
 #include <trace/events/rds.h>
 
 /* How long a connection may stay unacknowledged while the peer's next one waits for its place */
-#define PARK_TIME	(3 * HZ)
+#define PROBE_TIME	(3 * HZ)
 
 bool rds_path_event(struct rds_cpath *cp, enum rds_path_event event, enum rds_drop_reason why)
 {
@@ -125,23 +124,36 @@ void rds_path_acked(struct rds_path *path, u64 pos)
 	struct rds_cpath *cp = rds_to_cpath(path);
 
 	rds_txq_acked(path->txq, pos);
-	/* the present connection lives: the one that waits for its place need not */
-	if (unlikely(READ_ONCE(cp->parked)) && pos > cp->parked_una)
+	/* the present connection may have turned out to be alive, see path_judge() */
+	if (unlikely(READ_ONCE(cp->probing)))
 		rds_cpath_control(cp, 0);
 }
 EXPORT_SYMBOL_NS_GPL(rds_path_acked, RDS_NS);
 
 /* The control worker */
 
-static void path_drop_parked(struct rds_cpath *cp)
+/* The connection of the peer's that has waited longest, or NULL. */
+static void *path_next_incoming(struct rds_cpath *cp)
 {
-	void *conn = cp->parked;
+	void *conn = NULL;
 
-	lockdep_assert_held(&cp->ctl);
-	if (!conn)
-		return;
-	WRITE_ONCE(cp->parked, NULL);
-	cp->pub.trans->conn_drop(cp->pub.net, conn);
+	spin_lock_bh(&cp->lock);
+	if (cp->nr_incoming) {
+		conn = cp->incoming[0];
+		cp->nr_incoming--;
+		memmove(&cp->incoming[0], &cp->incoming[1],
+			cp->nr_incoming * sizeof(cp->incoming[0]));
+	}
+	spin_unlock_bh(&cp->lock);
+	return conn;
+}
+
+static void path_drop_incoming(struct rds_cpath *cp)
+{
+	void *conn;
+
+	while ((conn = path_next_incoming(cp)))
+		cp->pub.trans->conn_drop(cp->pub.net, conn);
 }
 
 /* CLOSING to DOWN: what the peer sent is delivered, what it did not acknowledge waits again. */
@@ -152,6 +164,7 @@ static void path_teardown(struct rds_cpath *cp, bool graceful)
 	cp->pub.trans->path_close(&cp->pub, graceful);
 	rds_txq_rewind(&cp->txq);
 	cp->attaching = false;
+	WRITE_ONCE(cp->probing, false);
 	/* a peer that said something deserves an immediate attempt, another one a growing wait */
 	if (cp->rxq.heard)
 		cp->backoff = 0;
@@ -195,16 +208,11 @@ static void path_dial(struct rds_cpath *cp)
 		rds_path_lost(&cp->pub, RDS_DROP_DIAL_FAILED);
 }
 
-/* The state is DOWN: dial now, or later, or never. */
+/* The state is DOWN and the peer has opened nothing: dial now, or later, or never. */
 static void path_when_down(struct rds_cpath *cp, bool lost)
 {
 	lockdep_assert_held(&cp->ctl);
-	if (cp->parked) {
-		void *conn = cp->parked;
-
-		WRITE_ONCE(cp->parked, NULL);
-		path_attach(cp, conn);
-	} else if (!path_wanted(cp)) {
+	if (!path_wanted(cp)) {
 		rds_conn_reap(cp->conn);
 	} else if (lost && cp->backoff) {
 		WRITE_ONCE(cp->backing_off, true);
@@ -214,17 +222,62 @@ static void path_when_down(struct rds_cpath *cp, bool lost)
 	}
 }
 
-/* The state is UP and another connection of the peer's waits. */
-static void path_judge_parked(struct rds_cpath *cp)
+/*
+ * The state is UP and the peer has opened another connection.  Either it has forgotten the
+ * present one, or somebody else speaks in its name.  A map sent now makes the peer's TCP
+ * acknowledge or reset, whichever is true; what was acknowledged before proves nothing.  The one
+ * that waits may hold messages that our TCP has acknowledged, so it is not dropped on less.
+ */
+static void path_judge(struct rds_cpath *cp)
 {
+	void *conn;
+
 	lockdep_assert_held(&cp->ctl);
-	if (READ_ONCE(cp->txq.una) > cp->parked_una) {
+	if (!cp->probing) {
+		cp->probe_until = jiffies + PROBE_TIME;
+		rds_txq_probe(&cp->txq);
+		WRITE_ONCE(cp->probing, true);
+		rds_cpath_kick(cp);
+	} else if (rds_txq_probe_acked(&cp->txq)) {
+		WRITE_ONCE(cp->probing, false);
 		rds_drop(cp->pub.net, RDS_DROP_PEER_PARKED);
-		path_drop_parked(cp);
-	} else if (time_after_eq(jiffies, cp->parked_until)) {
+		conn = path_next_incoming(cp);
+		cp->pub.trans->conn_drop(cp->pub.net, conn);
+		rds_cpath_control(cp, 0);
+		return;
+	} else if (time_after_eq(jiffies, cp->probe_until)) {
 		rds_path_lost(&cp->pub, RDS_DROP_PEER_REPLACED);
-	} else {
-		rds_cpath_control(cp, cp->parked_until - jiffies);
+		return;
+	}
+	rds_cpath_control(cp, max(1L, (long)(cp->probe_until - jiffies)));
+}
+
+/* One step towards what the state asks for; false when there is nothing to do now. */
+static bool path_step(struct rds_cpath *cp, bool *lost)
+{
+	bool incoming = READ_ONCE(cp->nr_incoming);
+
+	switch (rds_cpath_state(cp)) {
+	case RDS_PATH_CLOSING:
+		path_teardown(cp, true);
+		*lost = true;
+		return true;
+	case RDS_PATH_DOWN:
+		if (incoming)
+			path_attach(cp, path_next_incoming(cp));
+		else
+			path_when_down(cp, *lost);
+		return incoming;
+	case RDS_PATH_CONNECTING:
+		/* our own attempt was only to make the peer do what it just did */
+		return incoming && rds_path_event(cp, RDS_EV_LOST, RDS_DROP_PEER_REPLACED);
+	case RDS_PATH_UP:
+		if (incoming)
+			path_judge(cp);
+		return false;
+	default:
+		path_drop_incoming(cp);
+		return false;
 	}
 }
 
@@ -235,14 +288,8 @@ static void path_control_work(struct work_struct *work)
 
 	mutex_lock(&cp->ctl);
 	WRITE_ONCE(cp->backing_off, false);
-	if (rds_cpath_state(cp) == RDS_PATH_CLOSING) {
-		path_teardown(cp, true);
-		lost = true;
-	}
-	if (rds_cpath_state(cp) == RDS_PATH_DOWN)
-		path_when_down(cp, lost);
-	else if (rds_cpath_state(cp) == RDS_PATH_UP && cp->parked)
-		path_judge_parked(cp);
+	while (path_step(cp, &lost))
+		cond_resched();
 	mutex_unlock(&cp->ctl);
 	rds_conn_put(cp->conn);
 }
@@ -259,52 +306,31 @@ void rds_cpath_want(struct rds_cpath *cp)
 	}
 }
 
-/*
- * The present connection may be one that the peer has forgotten.  A map makes it acknowledge
- * or reset, whichever is true.
- */
-static void path_probe_alive(struct rds_cpath *cp)
+/* The peer knocks: it has no connection to us, whatever we believe. */
+static void path_knocked(struct rds_cpath *cp)
 {
-	if (rds_txq_map_due(&cp->txq))
+	if (rds_cpath_state(cp) != RDS_PATH_UP)
+		rds_cpath_want(cp);
+	else if (rds_txq_map_due(&cp->txq))
 		rds_cpath_kick(cp);
-}
-
-static void path_park(struct rds_cpath *cp, void *conn)
-{
-	lockdep_assert_held(&cp->ctl);
-	/* of two that wait, the later one is the likelier to be alive */
-	path_drop_parked(cp);
-	cp->parked_una = READ_ONCE(cp->txq.una);
-	cp->parked_until = jiffies + PARK_TIME;
-	WRITE_ONCE(cp->parked, conn);
-	path_probe_alive(cp);
-	rds_cpath_control(cp, PARK_TIME);
 }
 
 bool rds_cpath_incoming(struct rds_cpath *cp, void *conn)
 {
-	bool taken = true;
+	bool taken = false;
 
-	mutex_lock(&cp->ctl);
-	if (rds_cpath_state(cp) == RDS_PATH_DEAD) {
-		taken = false;
-	} else if (cp->pub.dials && cp->pub.trans->caps & RDS_CAP_SMALLER_DIALS) {
-		/* The peer knocks: it has no connection to us, whatever we believe. */
-		taken = false;
-		if (rds_cpath_state(cp) == RDS_PATH_UP)
-			path_probe_alive(cp);
-		else
-			rds_cpath_want(cp);
-	} else if (rds_cpath_state(cp) == RDS_PATH_UP) {
-		path_park(cp, conn);
-	} else {
-		/* Our own attempt was only to make the peer do what it just did. */
-		rds_path_event(cp, RDS_EV_LOST, RDS_DROP_PEER_REPLACED);
-		if (rds_cpath_state(cp) == RDS_PATH_CLOSING)
-			path_teardown(cp, true);
-		path_attach(cp, conn);
+	if (cp->pub.dials && cp->pub.trans->caps & RDS_CAP_SMALLER_DIALS) {
+		path_knocked(cp);
+		return false;
 	}
-	mutex_unlock(&cp->ctl);
+	spin_lock_bh(&cp->lock);
+	if (cp->state != RDS_PATH_DEAD && cp->nr_incoming < RDS_PATH_MAX_INCOMING) {
+		cp->incoming[cp->nr_incoming++] = conn;
+		taken = true;
+	}
+	spin_unlock_bh(&cp->lock);
+	if (taken)
+		rds_cpath_control(cp, 0);
 	return taken;
 }
 
@@ -314,8 +340,8 @@ void rds_cpath_kill(struct rds_cpath *cp)
 	rds_path_event(cp, RDS_EV_LOST, RDS_DROP_LOCAL_EXIT);
 	if (rds_cpath_state(cp) == RDS_PATH_CLOSING)
 		path_teardown(cp, false);
-	path_drop_parked(cp);
 	rds_path_event(cp, RDS_EV_KILL, 0);
+	path_drop_incoming(cp);
 	mutex_unlock(&cp->ctl);
 	rds_txq_abandon(&cp->txq, true);
 	if (cancel_delayed_work_sync(&cp->ctl_work))
@@ -376,7 +402,7 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 
 void rds_cpath_destroy(struct rds_cpath *cp)
 {
-	WARN_ON_ONCE(cp->parked);
+	WARN_ON_ONCE(cp->nr_incoming);
 	rds_txq_destroy(&cp->txq);
 	cp->pub.trans->path_free(&cp->pub);
 	mutex_destroy(&cp->ctl);

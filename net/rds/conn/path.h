@@ -8,11 +8,12 @@
  *
  * Locks, outermost first:
  *
- *	rds_cpath.ctl	mutex: dialling, attaching, closing; `parked`, `backoff`, `attaching`.
+ *	rds_cpath.ctl	mutex: dialling, attaching, closing; `backoff`, `attaching`, `probing`.
  *			Transport ops path_connect, path_attach and path_close run under it.
  *	  rds_txq.xmit_map  (waited for in teardown)
  *	    transport's own locks, such as TCP's socket lock
- *	      rds_cpath.lock	spin, bh: `state`, `reason`.  rds_path_event() alone writes them.
+ *	      rds_cpath.lock	spin, bh: `state`, `reason`, which rds_path_event() alone
+ *				writes; `incoming`, `nr_incoming`.
  *	      rds_txq.lock
  *
  * The state is UP from rds_path_up() until the first LOST; the transmit queue is open just as
@@ -33,6 +34,9 @@
 struct kmem_cache;
 struct rds_conn;
 
+/* Connections of the peer's that may wait; more are refused. */
+#define RDS_PATH_MAX_INCOMING	8
+
 /**
  * struct rds_cpath - a path, as the core sees it
  * @pub: what the transport sees
@@ -47,9 +51,11 @@ struct rds_conn;
  * @attaching: the connection coming up was opened by the peer
  * @dial_wanted: somebody has a message for the peer, or the peer asked us to dial
  * @backing_off: the control worker is due after a random wait
- * @parked: connection of the peer's that waits for the present one to be found dead
- * @parked_una: acknowledged position when it was parked; if it moves, the present one lives
- * @parked_until: when, in jiffies, the present one is given up in its favour
+ * @incoming: connections that the peer opened, in that order, not yet attached
+ * @nr_incoming: how many
+ * @probing: the path is up with another connection in @incoming, and a map was sent over it to
+ *	see which of them the peer knows
+ * @probe_until: when, in jiffies, the present one is given up in favour of the next
  * @txq: transmit side
  * @rxq: receive side
  */
@@ -66,9 +72,10 @@ struct rds_cpath {
 	bool			attaching;
 	bool			dial_wanted;
 	bool			backing_off;
-	void			*parked;
-	u64			parked_una;
-	unsigned long		parked_until;
+	void			*incoming[RDS_PATH_MAX_INCOMING];
+	unsigned int		nr_incoming;
+	bool			probing;
+	unsigned long		probe_until;
 	struct rds_txq		txq;
 	struct rds_rxq		rxq;
 };
@@ -106,7 +113,7 @@ void rds_cpath_kick(struct rds_cpath *cp);
 /* Have the control worker look at the path, at once or after a time.  Any context. */
 void rds_cpath_control(struct rds_cpath *cp, unsigned long delay);
 
-/* A connection that the peer opened; see rds_path_incoming().  May sleep. */
+/* A connection that the peer opened; see rds_path_incoming().  Any context. */
 bool rds_cpath_incoming(struct rds_cpath *cp, void *conn);
 
 enum rds_path_state rds_cpath_state(const struct rds_cpath *cp);

@@ -101,6 +101,8 @@ void rds_txq_open(struct rds_txq *txq)
 	txq->batch.pos = 0;
 	txq->una = 0;
 	txq->blocked = false;
+	txq->probe_due = false;
+	txq->map_end = U64_MAX;
 	txq->map_due = txq->map_fn;
 	txq->open = true;
 	spin_unlock_bh(&txq->lock);

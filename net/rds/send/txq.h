@@ -53,6 +53,8 @@ struct rds_sock;
  * @next_seq: number for the next message queued, from 1
  * @una: everything before this position is acknowledged
  * @map_fn: makes the congestion map message when one is due; NULL if maps do not travel
+ * @map_end: position just past the last map that was made and sent since rds_txq_probe(), or
+ *	U64_MAX
  * @nr_probes: RDS_MSG_PROBE messages on all lists
  * @open: the path is up
  * @busy: a transmitter is inside
@@ -61,6 +63,7 @@ struct rds_sock;
  * @used: a message that counts was handed to the transport, once in the life of the queue
  * @last_send: when a message was sent that may be part of a stream, by local_clock()
  * @gone: the path is being destroyed; nothing can be queued any more
+ * @probe_due: that map is one whose acknowledgement is waited for
  * @room: the transport had room again while a transmitter was inside
  * @idle: rds_txq_close() sleeps here until @busy is clear
  * @xmit_map: lockdep's view of @busy
@@ -75,11 +78,13 @@ struct rds_txq {
 	struct rds_tx_batch	batch;
 	u64			next_seq;
 	u64			una;
+	u64			map_end;
 	unsigned int		nr_probes;
 	bool			open;
 	bool			busy;
 	bool			blocked;
 	bool			map_due;
+	bool			probe_due;
 	bool			room;
 	bool			used;
 	bool			gone;
@@ -134,6 +139,13 @@ enum rds_txq_state rds_txq_run(struct rds_txq *txq);
 
 /* A map is due.  Returns whether the queue should be run. */
 bool rds_txq_map_due(struct rds_txq *txq);
+
+/*
+ * Have a map sent, and learn whether the peer acknowledged it: a sign of life that nothing sent
+ * before can give.
+ */
+void rds_txq_probe(struct rds_txq *txq);
+bool rds_txq_probe_acked(struct rds_txq *txq);
 
 /* Room again.  Returns whether the queue should be run. */
 bool rds_txq_unblock(struct rds_txq *txq);

@@ -106,18 +106,26 @@ static bool txq_add_map(struct rds_txq *txq)
 {
 	struct rds_tx_batch *batch = &txq->batch;
 	struct rds_message *map;
+	bool probe;
 
 	lockdep_assert_held(&txq->lock);
 	/* first forget, then look at the map: a change after the look sets it again */
 	txq->map_due = false;
+	probe = txq->probe_due;
+	txq->probe_due = false;
 	spin_unlock_bh(&txq->lock);
 	map = txq->map_fn(txq->path);
 	spin_lock_bh(&txq->lock);
 	if (!map) {
 		txq->map_due = true;
+		txq->probe_due = probe;
 		return false;
 	}
 	map->flags |= RDS_MSG_MAP;
+	if (probe) {
+		map->flags |= RDS_MSG_PROBE;
+		txq->nr_probes++;
+	}
 	if (batch->cur && batch->off) {
 		list_add(&map->tx.list, &batch->cur->list);
 	} else {
@@ -140,6 +148,8 @@ static unsigned int txq_collect(struct rds_txq *txq, struct list_head *done)
 		n++;
 		m->flags |= RDS_MSG_STARTED;
 		if (m->flags & RDS_MSG_MAP) {
+			if (m->flags & RDS_MSG_PROBE)
+				txq->map_end = m->tx.end;
 			rds_txq_unlink(txq, m, done);
 		} else {
 			list_move_tail(&m->tx.list, &txq->inflight);
@@ -304,6 +314,25 @@ bool rds_txq_map_due(struct rds_txq *txq)
 	run = txq_wants_run(txq);
 	spin_unlock_bh(&txq->lock);
 	return run;
+}
+
+void rds_txq_probe(struct rds_txq *txq)
+{
+	spin_lock_bh(&txq->lock);
+	txq->map_due = true;
+	txq->probe_due = true;
+	txq->map_end = U64_MAX;
+	spin_unlock_bh(&txq->lock);
+}
+
+bool rds_txq_probe_acked(struct rds_txq *txq)
+{
+	bool acked;
+
+	spin_lock_bh(&txq->lock);
+	acked = txq->una >= txq->map_end;
+	spin_unlock_bh(&txq->lock);
+	return acked;
 }
 
 bool rds_txq_unblock(struct rds_txq *txq)
