@@ -105,7 +105,7 @@ class Guest:
         self.nonce = secrets.token_hex(6)
         self.proc, self.failures, self.results, self.plan = None, [], [], None
         self.started = self.ended = self.exit = self.taint = None
-        self.timed_out = False
+        self.timed_out = self.booted = False
         self.judged = None
         # Bounds that are stretched too far let one line that hangs eat an hour.
         self.slow = min(max(6, kernel.slow), kernel.slow * (opts.timeout_scale or host_scale()))
@@ -229,7 +229,9 @@ class Guest:
             return
         word, _, rest = line[len(mark):].partition(" ")
         now = time.monotonic()
-        if word == "start":
+        if word == "booted":
+            self.booted = True
+        elif word == "start":
             self.started = now
             self.deadline = now + (self.line.timeout + 20) * self.slow
         elif word == "exit":

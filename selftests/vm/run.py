@@ -342,15 +342,17 @@ class Runner:
         return guests
 
     def attempts(self, line, tally):
-        """A guest the emulator brought down says nothing of what it ran: its line is run again."""
+        """A guest that dies of a breakpoint before it is up, with no module of a test loaded yet, says
+        nothing of its line: that is run again, and said. Any later oops fails the line."""
         for n in range(1, ATTEMPTS + 1):
             guests = self.watched(line)
-            hit = [g for g in guests if g.ended is None and splats.emulator_fault(g.console.lines)]
+            hit = [g for g in guests if not g.booted and splats.boot_int3(g.console.lines)]
             if not hit or n == ATTEMPTS:
                 break
             for g in guests:
                 os.replace(g.logname, "%s.%d" % (g.logname, n))
-            tally.notes.append("run again: guest %s died of QEMU's patching race" % hit[0].name)
+            tally.notes.append("run again: guest %s died of an int3 while booting, see %s.%d" % (
+                hit[0].name, os.path.relpath(hit[0].logname, TOP), n))
         return guests
 
     def run(self, line):
