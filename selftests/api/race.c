@@ -177,7 +177,7 @@ static void *same_port(void *arg)
 	return NULL;
 }
 
-/* One port, two sockets: never both get it; of in-tree now and then neither does. */
+/* One port, two sockets: never both get it. That one does in every round is asked of ours only. */
 static void port_once(const struct api_case *c)
 {
 	struct link l = link_open(TCP4);
