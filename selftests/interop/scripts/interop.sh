@@ -9,7 +9,7 @@ set -u
 if [ "$RDS_GUEST" = a ]; then peer_stack=$2; else peer_stack=$1; fi
 if [ "${RDS_LOAD:-ci}" = full ]; then
 	count=20000 slow_count=6000 slow_rounds=12 resets=50 reset_count=2000 limit=600
-elif [ "${RDS_SLOW:-1}" -gt 1 ]; then
+elif [ "$RDS_KERNEL" = debug ]; then
 	count=500 slow_count=500 slow_rounds=2 resets=6 reset_count=100 limit=100
 else
 	count=1500 slow_count=900 slow_rounds=4 resets=10 reset_count=200 limit=100
