@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Who may include whom, and the shape of files: the rules of Documentation/architecture.rst."""
+import os
 import re
 import sys
 
@@ -173,9 +174,8 @@ def check_marks(files):
 
 
 def check_top_level(_):
-    import os
     for name in os.listdir(tree.TOP):
-        if not name.startswith(".") and name not in TOP_LEVEL:
+        if not name.startswith(".") and name not in TOP_LEVEL and not tree.is_product(name):
             yield name, 1, "does not belong in the top folder"
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The files of the project, and a reading of C good enough for rules about its shape."""
+import fnmatch
 import os
 import re
 
@@ -54,15 +55,26 @@ def blank_comments(text):
     return re.sub(pattern, blank, text, flags=re.S)
 
 
+def products():
+    """The patterns of what a build leaves between the sources: what git is told to ignore."""
+    with open(os.path.join(TOP, ".gitignore"), encoding="utf-8") as f:
+        return [s.rstrip("/") for s in f.read().split("\n") if s and not s.startswith(("#", "/"))]
+
+
+PRODUCTS = products() + ["*.pyc", "*.swp", "*~", "*.orig", "*.rej"]
+
+
+def is_product(name):
+    return any(fnmatch.fnmatchcase(name, p) for p in PRODUCTS)
+
+
 def files():
-    """Every file of the project, sorted; what is generated lies under build/ and is not walked."""
+    """Every file of the project, sorted; what is generated lies under build/ or is ignored by git."""
     found = [p for p in SINGLE if os.path.exists(os.path.join(TOP, p))]
     for part in PARTS:
         for root, dirs, names in os.walk(os.path.join(TOP, part)):
-            dirs[:] = [d for d in dirs if d != "__pycache__"]
-            for n in names:
-                if not n.endswith((".pyc", ".swp", "~", ".orig", ".rej")):
-                    found.append(os.path.relpath(os.path.join(root, n), TOP))
+            dirs[:] = [d for d in dirs if not is_product(d)]
+            found += [os.path.relpath(os.path.join(root, n), TOP) for n in names if not is_product(n)]
     return [File(p) for p in sorted(found)]
 
 
