@@ -89,7 +89,7 @@ bad=0
 shims=$(find include/compat net/rds/proto/plat.h -name '*.h' | sort)
 trace=$(find include/trace -name '*.h' | sort)
 kernel=$(find net include -name '*.[ch]' ! -path 'include/compat/*' ! -path 'include/trace/*' \
-	! -name plat.h | sort)
+	! -name plat.h ! -name '*.mod.c' | sort)
 user=$(find tools selftests -name '*.[ch]' | sort)
 check "$ignore_shim" --strict $shims
 check "$ignore_trace" --strict $trace

@@ -78,7 +78,7 @@ if [ $built = ok ]; then
 fi
 
 cd "$top" || exit 1
-files=$(find net include -name '*.[ch]')
+files=$(find net include -name '*.[ch]' ! -name '*.mod.c')
 # One comment describes all functions of an ops table, and says for each where it is called.
 doc=$("$kdir/scripts/kernel-doc" -none $files 2>&1 | grep -E 'warning|error' |
 	grep -v "duplicate section name 'Context'")

@@ -10,7 +10,8 @@
  * it after a grace period.
  * It refers to its namespace without a reference: connections are dead before that is.
  *
- * Locks, outermost first: rds_conn_table.lock (adding and removing) > nothing of ours.
+ * Locks, outermost first: rds_conn_table.lock (adding and removing) > rds_cong_map.lock (the
+ * subscription of a connection that is added or removed).
  * Lookups are RCU.
  */
 #ifndef _RDS_CONN_CONN_H
