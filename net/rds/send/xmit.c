@@ -256,11 +256,13 @@ static void txq_append(struct rds_txq *txq, struct rds_message *m)
  * runs beside the senders and takes at once whatever they have queued until it is scheduled, and
  * one pass of TCP and one wake-up of the receiver serve all of that.  Otherwise somebody may be
  * waiting for this very message, as in a dialogue, and its sender transmits it himself.  So he
- * does with large messages, which gain nothing from company.
+ * does with large messages, which gain nothing from company, and within the host, where programs
+ * know a message to be with its receiver when sendmsg() returns.
  */
 static bool txq_hand_over(struct rds_txq *txq, const struct rds_message *m)
 {
-	if (m->tx.bytes >= RDS_TXQ_DIRECT_BYTES || !txq_wants_run(txq))
+	if (m->tx.bytes >= RDS_TXQ_DIRECT_BYTES || !txq_wants_run(txq) ||
+	    txq->path->trans->caps & RDS_CAP_LOCAL_ONLY)
 		return false;
 	return !list_empty(&txq->inflight) || rds_sock_streams(m->owner, &txq->last_send);
 }
