@@ -286,7 +286,8 @@ static void send_timeout(const struct api_case *c)
 	t = now_ms();
 	r("blocking", send_to(fd, &to, 10, 0));
 	t = now_ms() - t;
-	r("waited", t >= 95);
+	/* Guests with two clocks (emulated ones) see them go apart. */
+	r("waited", t >= 75);
 	r("dontwait", send_to(fd, &to, 10, MSG_DONTWAIT));
 	need(!fcntl(fd, F_SETFL, O_NONBLOCK));
 	r("nonblock", send_to(fd, &to, 10, 0));

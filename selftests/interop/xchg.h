@@ -155,7 +155,13 @@ void diag_reset_all(const struct opts *o);
 /* xsniff.c */
 int sniff_start(const struct opts *o);
 void sniff_stop(void);
+/* The peer's TCP acknowledged this message of ours. */
 bool sniff_acked(unsigned int stream, uint64_t idx);
+/* This message of the peer's was seen to its last byte; our TCP acknowledged it. */
+bool sniff_whole(unsigned int stream, uint64_t idx);
+bool sniff_taken(unsigned int stream, uint64_t idx);
+/* Nothing escaped us. */
+bool sniff_complete(void);
 bool sniff_map_congested(uint16_t port);
 void sniff_report(void);
 

@@ -16,7 +16,7 @@ static const char usage_text[] =
 	"  --sndbuf N --rcvbuf N                    socket buffers (forced)\n"
 	"  --slow-reader ROUNDS   stop reading until the sender saw ENOBUFS, that many times\n"
 	"  --resets N             destroy the TCP connection N times, alternately at either end\n"
-	"  --tx-lossy             what we send may be missing if the peer's TCP acknowledged it\n"
+	"  --tx-lossy             what we send may be missing, and with --sniff only if the peer's TCP acknowledged it\n"
 	"  --sniff IFACE          watch acknowledgements on IFACE to prove the above\n"
 	"  --same-clock --latency-max MS --timeout S --stuck S --label TEXT\n"
 	"  --tolerate-lost-wakeup  the stack here may forget to wake a congested sender\n"

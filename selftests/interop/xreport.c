@@ -95,7 +95,7 @@ static bool judge_tx(struct xchg *x, unsigned int i)
 
 	printf("# %s stream %u sent %llu messages, %llu bytes: missing %llu", x->o.label, i,
 	       (ull)t->total, (ull)t->bytes, (ull)v->missing);
-	if (x->o.tx_lossy)
+	if (x->o.tx_lossy && x->o.sniff)
 		printf(" (of them not acknowledged by the peer's TCP: %llu)",
 		       (ull)v->unacked_missing);
 	printf(", doubled %llu, reordered %llu, damaged %llu; hash %016llx/%016llx; EAGAIN %llu ENOBUFS %llu, wake-ups lost %llu\n",
@@ -114,10 +114,15 @@ static bool judge_rx(struct xchg *x, unsigned int i)
 {
 	const struct rxs *r = &x->s[i].rx;
 	bool ok = !r->dup && !r->reorder && !r->bad;
-	uint64_t idx, missing = 0;
+	uint64_t idx, missing = 0, whole = 0, taken = 0;
 
-	for (idx = 0; idx < r->total; idx++)
-		missing += !bits_test(&r->seen, idx);
+	for (idx = 0; idx < r->total; idx++) {
+		if (bits_test(&r->seen, idx))
+			continue;
+		missing++;
+		whole += x->o.sniff && sniff_whole(i, idx);
+		taken += x->o.sniff && sniff_taken(i, idx);
+	}
 	printf("# %s stream %u received %llu of %llu, missing %llu, doubled %llu, reordered %llu, damaged %llu; longest gap %llu ms",
 	       x->o.label, i, (ull)(r->total - missing), (ull)r->total, (ull)missing, (ull)r->dup,
 	       (ull)r->reorder, (ull)r->bad, (ull)(r->max_gap / 1000000));
@@ -127,8 +132,14 @@ static bool judge_rx(struct xchg *x, unsigned int i)
 		       (ull)r->max_lat_idx, r->max_lat_len);
 	if (x->o.slow_rounds)
 		printf("; stalls until ENOBUFS %llu", (ull)r->stalls_ok);
+	if (missing && x->o.sniff)
+		printf("; of the missing %llu came whole, %llu were acknowledged", (ull)whole,
+		       (ull)taken);
 	printf("\n");
 	if (missing && !x->peer_lossy)
+		ok = false;
+	/* What our TCP acknowledged is ours to deliver; what it did not, the sender forgot. */
+	if (missing && x->o.sniff && (taken || !sniff_complete() || missing > x->o.resets))
 		ok = false;
 	if (r->stalls_ok < x->o.slow_rounds)
 		ok = false;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Watches our own RDS connections on one interface and remembers which of our messages the
- * peer's TCP acknowledged. TCP's acknowledgement frees a message at the sender, so only such a
- * message may be missing at a receiver that loses what its TCP holds.
+ * peer's TCP acknowledged, and ours of the peer's. TCP's acknowledgement frees a message at the
+ * sender, so only such a message may be missing at a receiver that loses what its TCP holds; one
+ * that is missing here without it was not kept by its sender.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,14 +36,14 @@ struct flow {
 	bool broken;
 	uint32_t next, have, body_left;
 	uint8_t head[RDS_HDR + MAP_BYTES];
+	struct sent *q;			/* whole on the wire, not acknowledged */
+	size_t qhead, qlen, qcap;
 };
 
 struct conn {
 	uint16_t sport, dport;		/* as in the packets we send */
 	bool live, in_known, out_known;
 	struct flow out, in;
-	struct sent *q;
-	size_t qhead, qlen, qcap;
 };
 
 /* One TCP segment as seen on the wire. */
@@ -59,7 +60,7 @@ static struct {
 	uint8_t self[16], peer[16];
 	struct conn conns[MAX_CONNS];
 	unsigned int nconns, broken;
-	struct bits acked[MAX_STREAMS];
+	struct bits acked[MAX_STREAMS], whole[MAX_STREAMS], taken[MAX_STREAMS];
 	pthread_mutex_t lock;
 	uint8_t map[MAP_BYTES];		/* the last one the peer sent */
 	uint64_t packets, drops, maps;
@@ -189,32 +190,33 @@ static void on_syn(const struct seg *s)
 	}
 }
 
-static void remember(struct conn *c, uint32_t end)
+/* False if the message is none of rds-xchg's */
+static bool remember(struct flow *f, uint32_t end)
 {
 	struct xhdr h;
 
-	memcpy(&h, c->out.head + RDS_HDR, sizeof(h));
-	if (h.magic != XMAGIC || h.stream >= MAX_STREAMS)
-		return;
-	if (c->qlen == c->qcap) {
-		c->qcap = c->qcap ? c->qcap * 2 : 256;
-		c->q = realloc(c->q, c->qcap * sizeof(*c->q));
-		if (!c->q)
+	memcpy(&h, f->head + RDS_HDR, sizeof(h));
+	if (f->have < RDS_HDR + XHDR_LEN || h.magic != XMAGIC || h.stream >= MAX_STREAMS)
+		return false;
+	if (f->qlen == f->qcap) {
+		f->qcap = f->qcap ? f->qcap * 2 : 256;
+		f->q = realloc(f->q, f->qcap * sizeof(*f->q));
+		if (!f->q)
 			die("out of memory");
 	}
-	c->q[c->qlen++] = (struct sent){ .end = end, .stream = h.stream, .index = h.index };
+	f->q[f->qlen++] = (struct sent){ .end = end, .stream = h.stream, .index = h.index };
+	return true;
 }
 
 static void on_message(struct conn *c, struct flow *f, uint32_t end)
 {
-	if (f == &c->out) {
-		if (f->have >= RDS_HDR + XHDR_LEN)
-			remember(c, end);
-	} else if (f->head[24] == 1 && f->have == KEEP) {
+	if (f == &c->in && f->head[24] == 1 && f->have == KEEP) {
 		pthread_mutex_lock(&sn.lock);
 		memcpy(sn.map, f->head + RDS_HDR, MAP_BYTES);
 		sn.maps++;
 		pthread_mutex_unlock(&sn.lock);
+	} else if (remember(f, end) && f == &c->in) {
+		bits_set(&sn.whole[f->q[f->qlen - 1].stream], f->q[f->qlen - 1].index);
 	}
 }
 
@@ -271,15 +273,18 @@ static void on_data(const struct seg *s)
 static void on_ack(const struct seg *s)
 {
 	struct conn *c = find_conn(s);
+	struct bits *acked = s->ours ? sn.taken : sn.acked;
+	struct flow *f;
 
 	if (!c)
 		return;
-	while (c->qhead < c->qlen && !seq_after(c->q[c->qhead].end, s->ack)) {
-		bits_set(&sn.acked[c->q[c->qhead].stream], c->q[c->qhead].index);
-		c->qhead++;
+	f = s->ours ? &c->in : &c->out;
+	while (f->qhead < f->qlen && !seq_after(f->q[f->qhead].end, s->ack)) {
+		bits_set(&acked[f->q[f->qhead].stream], f->q[f->qhead].index);
+		f->qhead++;
 	}
-	if (c->qhead == c->qlen)
-		c->qhead = c->qlen = 0;
+	if (f->qhead == f->qlen)
+		f->qhead = f->qlen = 0;
 }
 
 static void drain(void)
@@ -296,8 +301,7 @@ static void drain(void)
 			on_syn(&s);
 		else
 			on_data(&s);
-		if (!s.ours)
-			on_ack(&s);
+		on_ack(&s);
 	}
 }
 
@@ -352,6 +356,21 @@ void sniff_stop(void)
 bool sniff_acked(unsigned int stream, uint64_t idx)
 {
 	return bits_test(&sn.acked[stream], idx);
+}
+
+bool sniff_whole(unsigned int stream, uint64_t idx)
+{
+	return bits_test(&sn.whole[stream], idx);
+}
+
+bool sniff_taken(unsigned int stream, uint64_t idx)
+{
+	return bits_test(&sn.taken[stream], idx);
+}
+
+bool sniff_complete(void)
+{
+	return !sn.drops && !sn.broken;
 }
 
 bool sniff_map_congested(uint16_t port)

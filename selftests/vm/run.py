@@ -293,7 +293,7 @@ class Runner:
         """A guest that went down before its end leaves the other nothing to wait for."""
         if gone.ended is None:
             for g in live:
-                g.deadline = min(g.deadline, time.monotonic() + 15 * g.slow)
+                g.orphan(15 * g.slow)
 
     def echo(self, g):
         at = getattr(g, "echoed", 0)
