@@ -178,6 +178,7 @@ class Guest:
                 "-m", str(self.memory())]
         argv += accel_args(self.opts.accel, self.line.cpus)
         args = KERNEL_ARGS + (" nowatchdog" if self.line.cpus == "icount" else "")
+        args += " " + self.line.kernel_args
         argv += ["-kernel", self.kernel.vmlinuz, "-initrd", self.initrd(), "-append", args]
         argv += ["-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
                  "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",

@@ -62,6 +62,7 @@ tune() {
 		[ -e "/proc/sys/kernel/${f%:*}" ] && echo "${f#*:}" >"/proc/sys/kernel/${f%:*}"
 	done
 	for f in default all; do
+		[ -d "/proc/sys/net/ipv6/conf/$f" ] || continue
 		echo 0 >"/proc/sys/net/ipv6/conf/$f/accept_dad"
 		echo 0 >"/proc/sys/net/ipv6/conf/$f/router_solicitations"
 	done

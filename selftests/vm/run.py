@@ -109,7 +109,8 @@ class Line:
             raise SetupError("%s: want 7 fields: %s" % (where, text))
         self.group, self.name = group, field[0]
         self.guests, self.stacks = int(field[1]), [s.strip() for s in field[2].split(",")]
-        self.cpus = "icount" if os.environ.get("RDS_ICOUNT") else field[3]
+        cpus, _, self.kernel_args = field[3].partition(" ")
+        self.cpus = "icount" if os.environ.get("RDS_ICOUNT") else cpus
         self.timeout = int(field[4])
         self.kernels, self.command = [k.strip() for k in field[5].split(",")], field[6]
         self.shell = False
