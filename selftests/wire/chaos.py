@@ -18,7 +18,7 @@ from lab import (Deadline, Fail, LOAD, Netns, RDS_TCP_PORT, check, eventually, i
 from wirelib import Rds
 
 ROUNDS = 300 if LOAD == 'full' else 15
-SEED = int(os.environ.get('RDS_SEED') or int.from_bytes(os.urandom(4), 'little'))
+SEED = int(os.environ.get('RDS_ARGS') or int.from_bytes(os.urandom(4), 'little'))
 # A SYN that was lost is repeated after 1 s and 3 s, and a back-off of up to 1 s may follow.
 LIMIT = 15
 ADDRS = {4: ('10.9.0.1', '10.9.0.2'), 6: ('fd09::1', 'fd09::2')}
@@ -151,7 +151,7 @@ def verdict(name, fn):
 
 def main():
     random.seed(SEED)
-    log('RDS_SEED=%d', SEED)
+    log('RDS_ARGS=%d draws the same events', SEED)
     write(TRACE + 'buffer_size_kb', '4096')
     write(TRACE + 'events/rds/rds_path_state/enable', '1')
     world, took = World(), []
