@@ -159,8 +159,8 @@ int main(int argc, char **argv)
 		take_token(&x);
 	while (!x.peer_fin || !x.sent_result) {
 		for (i = 0; i < x.o.streams; i++) {
-			tx_work(&x, i);
 			rx_work(&x, i);
+			tx_work(&x, i);
 		}
 		reset_work(&x);
 		poll_once(&x);

@@ -74,6 +74,7 @@ struct txs {
 	uint64_t next, total, hash, built_hash, bytes;
 	uint64_t enobufs, eagain, tail_start, stall_req, lost_wakeups;
 	uint64_t congested_since, tail_at;
+	uint64_t suspect_at;	/* sent without having been told that we may; 0: no */
 	uint8_t *buf;
 	uint32_t len;
 	bool built, congested, full, tail, tail_seen, done;

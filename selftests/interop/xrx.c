@@ -67,8 +67,10 @@ static void rx_control(struct xchg *x, unsigned int i, struct msghdr *mh)
 		if (c->cmsg_level != SOL_RDS || c->cmsg_type != RDS_CMSG_CONG_UPDATE)
 			continue;
 		memcpy(&mask, CMSG_DATA(c), sizeof(mask));
-		if (mask & (1ull << (x->s[i].port % 64)))
+		if (mask & (1ull << (x->s[i].port % 64))) {
 			t->congested = false;
+			t->suspect_at = 0;
+		}
 	}
 }
 

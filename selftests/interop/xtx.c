@@ -12,6 +12,8 @@
 #define TAIL_EVERY	(200 * MS)
 /* A congested sender that nobody woke for so long tries by itself, and that is counted. */
 #define WAKEUP_LIMIT	(3000 * MS)
+/* The bit is cleared, and then the socket told: what is not told for so long was forgotten. */
+#define TELL_LIMIT	(1000 * MS)
 #define ABANDON_AFTER	(8000 * MS)
 
 void tx_finish(struct xchg *x, unsigned int i, uint64_t total)
@@ -125,6 +127,10 @@ void tx_work(struct xchg *x, unsigned int i)
 	uint64_t now = now_ns();
 	unsigned int n;
 
+	if (t->suspect_at && now - t->suspect_at > TELL_LIMIT) {
+		t->lost_wakeups++;
+		t->suspect_at = 0;
+	}
 	tx_check_end(x, i);
 	if (t->done || t->full)
 		return;
@@ -136,7 +142,7 @@ void tx_work(struct xchg *x, unsigned int i)
 			return;
 		t->congested_since = now;
 		if (tx_one(x, i)) {
-			t->lost_wakeups++;
+			t->suspect_at = now;
 			t->congested = false;
 		}
 		return;
