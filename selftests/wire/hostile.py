@@ -5,6 +5,7 @@
 Usage: hostile.py [WORD...]: only the cases with one of the words in their name. Every case ends with
 the same address connecting again and being served.
 """
+import glob
 import mmap
 import os
 import random
@@ -381,8 +382,11 @@ def pings_unread(c, role, family):
 
 
 def slab_objects():
-    """Objects alive in the module's own caches."""
+    """Objects alive in the module's own caches, without those that KASAN keeps in its quarantine."""
     out = {}
+    for shrink in glob.glob('/sys/kernel/slab/rds*/shrink'):
+        with open(shrink, 'w', encoding='ascii') as f:
+            f.write('1')
     try:
         with open('/proc/slabinfo', encoding='ascii') as f:
             for line in f:
