@@ -45,7 +45,8 @@ static void unstall(struct xchg *x, unsigned int i, uint64_t no, bool congested)
 	x->s[i].tx.congested_since = now_ns();
 	if (congested)
 		r->stalls_ok++;
-	r->stall_at = congested ? r->got + x->o.count / (x->o.slow_rounds + 1) : UINT64_MAX;
+	/* what the sender had under way until it was stopped comes on top of this */
+	r->stall_at = congested ? r->got + x->o.count / (3 * (x->o.slow_rounds + 1)) : UINT64_MAX;
 }
 
 static void on_stall(struct xchg *x, unsigned int i, uint64_t no)

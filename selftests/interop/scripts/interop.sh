@@ -13,7 +13,7 @@ if [ "${RDS_LOAD:-ci}" = full ]; then
 elif [ "$RDS_KERNEL" = debug ]; then
 	count=500 slow_count=500 slow_rounds=2 resets=6 reset_count=100 limit=100
 else
-	count=1500 slow_count=900 slow_rounds=4 resets=10 reset_count=200 limit=100
+	count=1500 slow_count=1200 slow_rounds=4 resets=10 reset_count=200 limit=100
 fi
 limit=$((limit * ${RDS_SLOW:-1}))
 
