@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # interop.sh STACK_A STACK_B: runs in both guests; ping, exchange, congestion and forced resets
 # over IPv4 and IPv6. From ours to in-tree a message may be missing after a reset only if in-tree's
-# TCP had acknowledged it, from in-tree to ours only if our TCP had not, which happens about once in
-# 800 resets: in-tree then never sends it again. Both are watched on the wire.
+# TCP had acknowledged it, from in-tree to ours only if our TCP had not: now and then in-tree never
+# sends such a message again. Both are watched on the wire.
 set -u
 . selftests/lib/lib.sh
 
