@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 
+import tsc
 import vmconf
 from vmconf import BUILD, TOP
 
@@ -178,6 +179,8 @@ class Guest:
                 "-m", str(self.memory())]
         argv += accel_args(self.opts.accel, self.line.cpus)
         args = KERNEL_ARGS + (" nowatchdog" if self.line.cpus == "icount" else "")
+        if self.opts.accel == "tcg" and self.line.cpus != "icount" and tsc.khz():
+            args += " tsc_early_khz=%d" % tsc.khz()
         args += " " + self.line.kernel_args
         argv += ["-kernel", self.kernel.vmlinuz, "-initrd", self.initrd(), "-append", args]
         argv += ["-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
