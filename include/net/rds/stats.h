@@ -84,7 +84,15 @@ struct rds_stats {
 	_(SEND_ERROR,	"send_error")	\
 	_(LOCAL_RECONFIG, "local_reconfig")	\
 	_(LOCAL_EXIT,	"local_exit")	\
-	_(PEER_REBOOTED, "peer_rebooted")
+	_(PEER_REBOOTED, "peer_rebooted") \
+	_(BAD_ACK,	"bad_ack")	\
+	_(BAD_PRIVDATA,	"bad_private_data") \
+	_(CROSSED,	"crossed_attempt") \
+	_(PEER_REJECTED, "peer_rejected") \
+	_(REMOTE_ACCESS, "remote_access") \
+	_(TERMINATED,	"terminated")	\
+	_(DEVICE_GONE,	"device_gone")	\
+	_(ADDR_GONE,	"address_gone")
 
 /* Why something received was not used, or a path was given up */
 enum rds_drop_reason {

@@ -27,18 +27,18 @@
 #include <linux/module.h>
 #include <linux/types.h>
 
+#include <net/rds/memop.h>
 #include <net/rds/rx.h>
 #include <net/rds/stats.h>
 #include <net/rds/tx.h>
 
 struct net;
-struct rds_memop_ops;
 struct rds_path;
 struct rds_rxq;
 struct rds_txq;
 
 /* Changes with any change of this file, tx.h or rx.h that a compiled transport can notice. */
-#define RDS_TRANSPORT_API	1
+#define RDS_TRANSPORT_API	2
 
 /* What a transport can do; the core asks for these and never for a transport's name. */
 #define RDS_CAP_MULTIPATH	BIT(0)	/* several paths between two addresses; handshake */
@@ -48,6 +48,7 @@ struct rds_txq;
 #define RDS_CAP_SMALLER_DIALS	BIT(4)	/* only the smaller address connects (wire 3.1) */
 #define RDS_CAP_LOCAL_ONLY	BIT(5)	/* loopback: reaches this host only, never congests */
 #define RDS_CAP_OWNS_ACK	BIT(6)	/* fills ack, credit and checksum of headers */
+#define RDS_CAP_LARGER_WINS	BIT(7)	/* of two attempts that cross, the larger address's stays */
 
 /**
  * struct rds_path_addr - what identifies a connection within a namespace and transport
@@ -244,6 +245,21 @@ void rds_path_writable(struct rds_path *path);
  * Context: any but hard interrupts.  Later calls with smaller positions are harmless.
  */
 void rds_path_acked(struct rds_path *path, u64 pos);
+
+/**
+ * rds_path_peer_gen - the peer told which incarnation it is, ahead of rds_path_up()
+ * @path: path of it
+ * @gen: its generation number; 0 if it told none
+ *
+ * Numbering starts anew if it is another one than before, as after a handshake that says so
+ * (wire 2.7).
+ *
+ * Context: any but hard interrupts; the path is not up and receives nothing yet.
+ */
+void rds_path_peer_gen(struct rds_path *path, u32 gen);
+
+/* Our own generation number, drawn when the module was loaded; never 0. */
+u32 rds_generation(void);
 
 /**
  * rds_path_reset_all - close every path of a namespace in good order, so that it comes up anew

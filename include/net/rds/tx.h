@@ -16,6 +16,8 @@
 
 #include <net/rds/wire.h>
 
+struct rds_tx_ops;
+
 /**
  * struct rds_tx_msg - one message, as a transport sees it
  * @list: the core's
@@ -26,8 +28,13 @@
  * @bytes: header and payload together
  * @lent: the payload's pages are a user's, who may write to them once the message is
  *	acknowledged; a transport that keeps them longer keeps a copy
+ * @want_ack: its sender waits for room: the peer should acknowledge it soon.  For transports with
+ *	RDS_CAP_OWNS_ACK.
+ * @ops: remote memory operations that come before it, or NULL
  * @end: position on the path just past this message.  rds_path_acked() with this position or
- *	a later one retires the message.  Stream transports leave it to rds_tx_advance().
+ *	a later one retires the message.  Stream transports leave it to rds_tx_advance();
+ *	transports with RDS_CAP_OWNS_ACK set it to the message's number, as acknowledgements name
+ *	those, and to 0 for maps.
  */
 struct rds_tx_msg {
 	struct list_head	list;
@@ -36,6 +43,8 @@ struct rds_tx_msg {
 	unsigned int		nr_bv;
 	unsigned int		bytes;
 	bool			lent;
+	bool			want_ack;
+	struct rds_tx_ops	*ops;
 	u64			end;
 };
 
@@ -43,7 +52,7 @@ struct rds_tx_msg {
  * struct rds_tx_batch - messages handed to a transport in one call
  * @head: the messages; only the transmitter of the path changes this list
  * @cur: first message that is not wholly taken, or NULL when all are
- * @off: bytes of @cur that are taken already
+ * @off: bytes of @cur that are taken already, the header counted once
  * @pos: position on the path of the next byte to take
  */
 struct rds_tx_batch {
