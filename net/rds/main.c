@@ -7,6 +7,7 @@
 #include "conn/conn.h"
 #include "ctl/ctl.h"
 #include "endpoint/endpoint.h"
+#include "memop/memop.h"
 #include "msg/incoming.h"
 #include "msg/message.h"
 #include "netns.h"
@@ -34,9 +35,12 @@ static int __init rds_init(void)
 	ret = rds_endpoint_init();
 	if (ret)
 		goto err_cong;
-	ret = rds_conn_init();
+	ret = rds_memop_init();
 	if (ret)
 		goto err_endpoint;
+	ret = rds_conn_init();
+	if (ret)
+		goto err_memop;
 	ret = rds_ctl_init();
 	if (ret)
 		goto err_conn;
@@ -59,6 +63,8 @@ err_ctl:
 	rds_ctl_exit();
 err_conn:
 	rds_conn_exit();
+err_memop:
+	rds_memop_exit();
 err_endpoint:
 	rds_endpoint_exit();
 err_cong:
@@ -78,6 +84,7 @@ static void __exit rds_exit(void)
 	rds_loop_exit();
 	rds_ctl_exit();
 	rds_conn_exit();
+	rds_memop_exit();
 	rds_endpoint_exit();
 	rds_cong_exit();
 	rds_incoming_exit();

@@ -25,6 +25,7 @@ u32 rds_generation(void)
 {
 	return rds_gen;
 }
+EXPORT_SYMBOL_NS_GPL(rds_generation, RDS_NS);
 
 void rds_drop(struct net *net, enum rds_drop_reason why)
 {

@@ -70,9 +70,6 @@ struct rds_net {
 
 struct rds_net *rds_net(const struct net *net);
 
-/* Drawn once when the module is loaded; tells peers one incarnation of this host from another */
-u32 rds_generation(void);
-
 #define rds_stats_add(rn, field, n)	this_cpu_add((rn)->counters->stats.field, n)
 #define rds_stats_inc(rn, field)	rds_stats_add(rn, field, 1)
 

@@ -18,6 +18,9 @@ extern struct workqueue_struct *rds_conn_wq;
 /* Transmits, where no system call does */
 extern struct workqueue_struct *rds_tx_wq;
 
+/* The peer named its incarnation; 0 if it named none.  Numbers start anew with another. */
+void rds_conn_generation(struct rds_conn *conn, u32 gen);
+
 /* The path came up: say who we are, unless the peer knows. */
 void rds_conn_greet(struct rds_cpath *cp);
 

@@ -130,6 +130,12 @@ void rds_path_acked(struct rds_path *path, u64 pos)
 }
 EXPORT_SYMBOL_NS_GPL(rds_path_acked, RDS_NS);
 
+void rds_path_peer_gen(struct rds_path *path, u32 gen)
+{
+	rds_conn_generation(rds_to_cpath(path)->conn, gen);
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_peer_gen, RDS_NS);
+
 /* The control worker */
 
 /* The connection of the peer's that has waited longest, or NULL. */
@@ -252,6 +258,18 @@ static void path_judge(struct rds_cpath *cp)
 	rds_cpath_control(cp, max(1L, (long)(cp->probe_until - jiffies)));
 }
 
+/*
+ * The same, where messages count as delivered only once the peer's core has acknowledged them,
+ * and repeated ones are recognised: nothing is lost by believing the peer at once.
+ */
+static bool path_replaces(struct rds_cpath *cp)
+{
+	if (!(cp->pub.trans->caps & RDS_CAP_OWNS_ACK))
+		return false;
+	rds_path_lost(&cp->pub, RDS_DROP_PEER_REPLACED);
+	return true;
+}
+
 /* One step towards what the state asks for; false when there is nothing to do now. */
 static bool path_step(struct rds_cpath *cp, bool *lost)
 {
@@ -272,8 +290,11 @@ static bool path_step(struct rds_cpath *cp, bool *lost)
 		/* our own attempt was only to make the peer do what it just did */
 		return incoming && rds_path_event(cp, RDS_EV_LOST, RDS_DROP_PEER_REPLACED);
 	case RDS_PATH_UP:
-		if (incoming)
-			path_judge(cp);
+		if (!incoming)
+			return false;
+		if (path_replaces(cp))
+			return true;
+		path_judge(cp);
 		return false;
 	default:
 		path_drop_incoming(cp);
@@ -315,20 +336,37 @@ static void path_knocked(struct rds_cpath *cp)
 		rds_cpath_kick(cp);
 }
 
+/*
+ * Both ends dial at once: the larger address's attempt stays, where the transport has that rule.
+ * The lock is held, so the state is the one in which the peer's attempt found us.
+ */
+static bool path_crosses(const struct rds_cpath *cp)
+{
+	const struct rds_path_addr *addr = cp->pub.addr;
+
+	lockdep_assert_held(&cp->lock);
+	return cp->pub.trans->caps & RDS_CAP_LARGER_WINS && cp->state == RDS_PATH_CONNECTING &&
+	       !cp->attaching && memcmp(&addr->laddr, &addr->faddr, sizeof(addr->laddr)) > 0;
+}
+
 bool rds_cpath_incoming(struct rds_cpath *cp, void *conn)
 {
-	bool taken = false;
+	bool taken = false, crossed;
 
 	if (cp->pub.dials && cp->pub.trans->caps & RDS_CAP_SMALLER_DIALS) {
 		path_knocked(cp);
 		return false;
 	}
 	spin_lock_bh(&cp->lock);
-	if (cp->state != RDS_PATH_DEAD && cp->nr_incoming < RDS_PATH_MAX_INCOMING) {
+	crossed = path_crosses(cp);
+	if (!crossed && cp->state != RDS_PATH_DEAD &&
+	    cp->nr_incoming < RDS_PATH_MAX_INCOMING) {
 		cp->incoming[cp->nr_incoming++] = conn;
 		taken = true;
 	}
 	spin_unlock_bh(&cp->lock);
+	if (crossed)
+		rds_drop(cp->pub.net, RDS_DROP_CROSSED);
 	if (taken)
 		rds_cpath_control(cp, 0);
 	return taken;

@@ -43,12 +43,12 @@ void rds_conn_ping(struct rds_path *path, u16 sport)
 		conn_send_probe(cp, RDS_PING_PORT, sport, false);
 }
 
-/* Is the peer another incarnation than the one we talked to?  Then numbers start anew. */
-static void conn_check_generation(struct rds_conn *conn, const struct rds_handshake *hs)
+/* Is the peer another incarnation than the one we talked to? */
+void rds_conn_generation(struct rds_conn *conn, u32 gen)
 {
 	unsigned int i;
 
-	if (!hs->has_gen || !hs->gen || hs->gen == conn->peer_gen)
+	if (!gen || gen == conn->peer_gen)
 		return;
 	if (conn->peer_gen) {
 		rds_drop(conn->rn->net, RDS_DROP_PEER_REBOOTED);
@@ -57,7 +57,7 @@ static void conn_check_generation(struct rds_conn *conn, const struct rds_handsh
 			conn->paths[i]->rxq.expected = 0;
 		}
 	}
-	conn->peer_gen = hs->gen;
+	conn->peer_gen = gen;
 }
 
 void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs, bool answer)
@@ -68,7 +68,7 @@ void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs, b
 	/* the answer still belongs to the old numbering */
 	if (answer)
 		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT, true);
-	conn_check_generation(conn, hs);
+	rds_conn_generation(conn, hs->has_gen ? hs->gen : 0);
 	if (hs->has_npaths)
 		conn->npaths = clamp_t(unsigned int, hs->npaths, 1, conn->nr_paths);
 	else if (!conn->npaths)

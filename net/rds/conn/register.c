@@ -9,12 +9,17 @@
 /* Set while the transport is registered or about to be */
 static struct kmem_cache *path_caches[RDS_TRANS_SLOTS];
 
+static bool memop_is_complete(const struct rds_memop_ops *ops)
+{
+	return !ops || (ops->mr_map && ops->mr_unmap && ops->mr_flush && ops->op_check);
+}
+
 static bool transport_is_complete(const struct rds_transport *t)
 {
 	return t->name && strlen(t->name) < 16 && t->type >= 0 && t->type < RDS_TRANS_SLOTS &&
 	       t->addr_local && t->path_init && t->path_free && t->path_connect &&
 	       t->path_attach && t->path_close && t->conn_drop && t->xmit &&
-	       (!t->nr_stats || (t->stats && t->stat_names));
+	       (!t->nr_stats || (t->stats && t->stat_names)) && memop_is_complete(t->memop);
 }
 
 int __rds_transport_register(const struct rds_transport *trans, unsigned int api, size_t size)

@@ -30,6 +30,10 @@ void rds_endpoint_setup(struct rds_sock *rs, struct rds_net *rn)
 	init_waitqueue_head(&rs->rx_wait);
 	INIT_LIST_HEAD(&rs->zrecords);
 	INIT_LIST_HEAD(&rs->zspare);
+	INIT_LIST_HEAD(&rs->notes);
+	INIT_LIST_HEAD(&rs->notes_due);
+	spin_lock_init(&rs->mr_lock);
+	rs->mrs = RB_ROOT;
 	spin_lock_init(&rs->cong_lock);
 	spin_lock_init(&rs->mon_lock);
 	rds_sock_list_add(rs);
@@ -61,6 +65,7 @@ void rds_endpoint_purge(struct rds_sock *rs)
 	rds_sock_monitor(rs, false);
 	rds_sock_rx_purge(rs);
 	rds_sock_zcopy_purge(rs);
+	rds_sock_note_purge(rs);
 	spin_lock_bh(&rs->cong_lock);
 	lmap = rs->lmap;
 	rs->lmap = NULL;
@@ -89,6 +94,20 @@ static bool snd_full(const struct rds_sock *rs, s64 snd)
 bool rds_sock_writable(const struct rds_sock *rs)
 {
 	return !snd_full(rs, atomic64_read(&rs->snd));
+}
+
+/**
+ * rds_sock_half_full - is it time to hear from the peer?
+ * @rs: socket
+ *
+ * Return: true if half of what may be queued is.
+ */
+bool rds_sock_half_full(const struct rds_sock *rs)
+{
+	s64 snd = atomic64_read(&rs->snd);
+	unsigned int half = rds_sock_sndbuf(rs) / 2;
+
+	return SND_BYTES(snd) >= half || SND_MSGS(snd) >= half;
 }
 
 /**

@@ -14,7 +14,7 @@
  *   3. rds_conn_cancel(): no message has it as owner, except where a context that retires
  *	messages read the owner before, inside an RCU section.  That one may still lower `snd`
  *	(harmless) and hand in a cookie, which is refused for `dead`.
- *   4. rds_endpoint_purge(): queues freed; the congestion bit cleared; `lmap` becomes NULL
+ *   4. rds_endpoint_purge(): queues freed; operations under way forget it; the congestion bit cleared; `lmap` becomes NULL
  *	under cong_lock, so that a context between flipping and publishing does nothing.
  *   5. Transport and connection are put.  Nothing reached from softirq uses them.
  *
@@ -32,6 +32,7 @@
 #include <linux/in6.h>
 #include <linux/jump_label.h>
 #include <linux/poll.h>
+#include <linux/rbtree.h>
 #include <linux/rds.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -52,6 +53,22 @@ DECLARE_STATIC_KEY_FALSE(rds_rx_trace_key);
 struct rds_zrecord {
 	struct list_head		list;
 	struct rds_zcopy_cookies	c;
+};
+
+/**
+ * struct rds_note - how a remote memory operation ended
+ * @list: among those of its socket that are under way, then among those to be read
+ * @owner: its socket; changes under that one's rx_lock, NULL once told or closed
+ * @token: the program's
+ * @status: RDS_RDMA_*
+ *
+ * Belongs to the operation until rds_note_end(), then to the socket or to nobody.
+ */
+struct rds_note {
+	struct list_head	list;
+	struct rds_sock		*owner;
+	u64			token;
+	s32			status;
 };
 
 /**
@@ -89,6 +106,8 @@ struct rds_zrecord {
  * @rx_wait: blocked readers
  * @rx_traces: entries of @rx_trace_pos, see 5.9 of the wire document
  * @rx_trace_pos: points wanted
+ * @notes: remote memory operations that are over, for a reader
+ * @notes_due: those under way that will be
  * @zrecords: cookies waiting for a reader
  * @zspare: one record for every zero-copy message under way, so that completion needs no memory
  * @cong_lock: orders what is told to the map
@@ -100,6 +119,10 @@ struct rds_zrecord {
  * @cong_notify: those that became free, for a reader
  * @cong_seen: generation of the maps at the last poll
  * @cong_refused: a send was refused since the last poll
+ * @mr_lock: guards the following
+ * @mrs: keys of its memory, by rkey
+ * @nr_mrs: how many
+ * @memop_used: it has had keys or operations
  */
 struct rds_sock {
 	struct sock			sk;
@@ -137,9 +160,11 @@ struct rds_sock {
 	bool				congested;
 	u8				rx_traces;
 	u8				rx_trace_pos[RDS_MSG_RX_DGRAM_TRACE_MAX];
+	struct list_head		notes;
 	wait_queue_head_t		rx_wait;
 	struct list_head		zrecords;
 	struct list_head		zspare;
+	struct list_head		notes_due;
 
 	spinlock_t			cong_lock;
 	bool				cong_published;
@@ -150,6 +175,11 @@ struct rds_sock {
 	u32				cong_seen;
 	u64				cong_waits;
 	u64				cong_notify;
+
+	spinlock_t			mr_lock;
+	struct rb_root			mrs;
+	unsigned int			nr_mrs;
+	bool				memop_used;
 };
 
 static inline struct rds_sock *rds_sk(struct sock *sk)
@@ -188,6 +218,7 @@ void rds_endpoint_purge(struct rds_sock *rs);
 bool rds_sock_charge(struct rds_sock *rs, u32 bytes);
 int rds_sock_charge_wait(struct rds_sock *rs, u32 bytes, long timeo);
 bool rds_sock_writable(const struct rds_sock *rs);
+bool rds_sock_half_full(const struct rds_sock *rs);
 bool rds_sock_streams(struct rds_sock *rs, u64 *path_last);
 bool rds_sock_want_room(struct rds_sock *rs);
 void rds_sock_sent(struct rds_sock *rs, unsigned int bytes, unsigned int msgs);
@@ -223,6 +254,12 @@ bool rds_sock_zcopy_reserve(struct rds_sock *rs);
 void rds_sock_zcopy_unreserve(struct rds_sock *rs);
 bool rds_sock_zcopy_take(struct rds_sock *rs, struct rds_zcopy_cookies *c);
 void rds_sock_zcopy_purge(struct rds_sock *rs);
+struct rds_note *rds_note_alloc(u64 token);
+void rds_note_add(struct rds_sock *rs, struct rds_note *note);
+void rds_note_end(struct rds_note *note, int status, bool tell);
+struct rds_note *rds_sock_note_take(struct rds_sock *rs);
+void rds_sock_note_return(struct rds_sock *rs, struct rds_note *note);
+void rds_sock_note_purge(struct rds_sock *rs);
 void rds_sock_monitor(struct rds_sock *rs, bool on);
 void rds_sock_cong_wait(struct rds_sock *rs, u16 port);
 u64 rds_sock_cong_take(struct rds_sock *rs);

@@ -31,6 +31,8 @@ static struct rds_message *message_alloc(u32 len, unsigned int max_bv, gfp_t gfp
 	m->tx.nr_bv = 0;
 	m->tx.bytes = HDR_SIZE + len;
 	m->tx.lent = false;
+	m->tx.want_ack = false;
+	m->tx.ops = NULL;
 	m->tx.end = 0;
 	m->tx.bv = m->inline_bv;
 	m->owner = NULL;

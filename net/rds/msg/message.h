@@ -40,7 +40,7 @@ struct rds_zcopy;
  * @flags: RDS_MSG_*
  * @seq: number on its path, once queued
  * @zcopy: user pages and cookie of MSG_ZEROCOPY, or NULL
- * @memop: remote memory operation, or NULL
+ * @memop: remote memory operations, or NULL; whoever frees the message releases them first
  * @inline_bv: @tx.bv points here for all but large messages
  */
 struct rds_message {

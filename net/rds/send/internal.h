@@ -3,6 +3,7 @@
 #ifndef _RDS_SEND_INTERNAL_H
 #define _RDS_SEND_INTERNAL_H
 
+#include "memop/memop.h"
 #include "msg/message.h"
 #include "send/txq.h"
 
@@ -24,6 +25,8 @@ static inline void rds_txq_unlink(struct rds_txq *txq, struct rds_message *m,
 	lockdep_assert_held(&txq->lock);
 	if (m->flags & RDS_MSG_PROBE)
 		txq->nr_probes--;
+	if (unlikely(m->memop))
+		rds_memop_detach(m->memop);
 	list_move_tail(&m->tx.list, done);
 }
 

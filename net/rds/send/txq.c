@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Life of a transmit queue; send/txq.h has the rules. */
+#include <linux/module.h>
 #include <linux/sched.h>
 
 #include "endpoint/endpoint.h"
 #include "netns.h"
 #include "send/internal.h"
+#include <net/rds/transport.h>
 
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path, struct rds_net *rn,
 		  struct rds_message *(*map_fn)(struct rds_path *path))
@@ -40,6 +42,10 @@ static void txq_free(struct rds_message *m)
 	struct rds_sock *owner = m->zcopy ? m->owner : NULL;
 	u32 cookie = m->zcopy ? m->zcopy->cookie : 0;
 
+	/* what was not done for a peer that is gone is not the sender's doing */
+	if (unlikely(m->memop))
+		rds_memop_release(m->memop, m->flags & RDS_MSG_FLUSH ? RDS_OP_DROPPED :
+								      RDS_OP_CANCELED);
 	rds_message_free(m);
 	if (owner)
 		rds_sock_zcopy_done(owner, cookie);
@@ -93,6 +99,34 @@ void rds_txq_acked(struct rds_txq *txq, u64 pos)
 	rcu_read_unlock();
 }
 
+void rds_txq_op_done(struct rds_txq *txq, struct rds_memop_op *op)
+{
+	struct rds_message *m;
+	LIST_HEAD(done);
+
+	rcu_read_lock();
+	spin_lock_bh(&txq->lock);
+	m = op->msg;
+	/* the transmitter sees to what it has in its hands */
+	if (m && m->flags & RDS_MSG_STARTED && rds_memop_over(m->memop))
+		rds_txq_unlink(txq, m, &done);
+	spin_unlock_bh(&txq->lock);
+	rds_txq_release(&done);
+	rcu_read_unlock();
+}
+
+void rds_op_done(struct rds_path *path, struct rds_op *op, enum rds_op_status status)
+{
+	struct rds_memop_op *o = rds_to_memop_op(op);
+
+	rds_memop_finish(o, status);
+	/* only then its message may have come to its end */
+	if (o->silent)
+		rds_txq_op_done(path->txq, o);
+	rds_memop_op_put(o);
+}
+EXPORT_SYMBOL_NS_GPL(rds_op_done, RDS_NS);
+
 void rds_txq_open(struct rds_txq *txq)
 {
 	spin_lock_bh(&txq->lock);
@@ -126,7 +160,24 @@ void rds_txq_close(struct rds_txq *txq)
 	wait_event(txq->idle, !READ_ONCE(txq->busy));
 }
 
-/* What was begun goes out again flagged, what was not goes out as it is. */
+/* Is the message sent again over the next connection? */
+static bool txq_repeats(struct rds_message *m)
+{
+	if (m->flags & (RDS_MSG_CANCELLED | RDS_MSG_FLUSH | RDS_MSG_MAP))
+		return false;
+	if (likely(!m->memop))
+		return true;
+	if (!rds_memop_again(m->memop))
+		return false;
+	if (m->memop->ops.posted)
+		m->tx.ops = NULL;
+	return true;
+}
+
+/*
+ * What was begun goes out again flagged, what was not goes out as it is.  The transport has told
+ * how all operations ended that it posted.
+ */
 void rds_txq_rewind(struct rds_txq *txq)
 {
 	struct rds_message *m, *next;
@@ -141,7 +192,7 @@ void rds_txq_rewind(struct rds_txq *txq)
 	list_splice_tail_init(&txq->inflight, &again);
 	list_splice_tail_init(&txq->sending, &again);
 	list_for_each_entry_safe(m, next, &again, tx.list) {
-		if (m->flags & (RDS_MSG_CANCELLED | RDS_MSG_FLUSH | RDS_MSG_MAP)) {
+		if (!txq_repeats(m)) {
 			rds_txq_unlink(txq, m, &done);
 			continue;
 		}
@@ -159,7 +210,9 @@ void rds_txq_rewind(struct rds_txq *txq)
 
 /*
  * Wire 2.7.  The pong that answers the handshake keeps the number it has, whatever is not begun
- * yet is numbered anew, and what the old incarnation may have had is not repeated.
+ * yet is numbered anew, and what the old incarnation may have had is not repeated.  If the path
+ * is not up there is no such pong, and a probe with a high number would make the peer take what
+ * comes after it for old.
  */
 void rds_txq_peer_rebooted(struct rds_txq *txq)
 {
@@ -170,7 +223,7 @@ void rds_txq_peer_rebooted(struct rds_txq *txq)
 		m->flags |= RDS_MSG_FLUSH;
 	txq->next_seq = 1;
 	list_for_each_entry(m, &txq->queue, tx.list) {
-		if (m->flags & RDS_MSG_PROBE)
+		if (txq->open && m->flags & RDS_MSG_PROBE)
 			continue;
 		m->seq = txq->next_seq++;
 		m->tx.hdr->seq = cpu_to_be64(m->seq);

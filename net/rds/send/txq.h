@@ -30,6 +30,7 @@
 
 #include <net/rds/tx.h>
 
+struct rds_memop_op;
 struct rds_message;
 struct rds_path;
 struct rds_net;
@@ -161,6 +162,12 @@ void rds_txq_shut(struct rds_txq *txq);
 
 /* Retire everything before @pos. */
 void rds_txq_acked(struct rds_txq *txq, u64 pos);
+
+/*
+ * An operation is over whose message may be one that is not sent itself: then it is retired, as
+ * no acknowledgement comes for it.
+ */
+void rds_txq_op_done(struct rds_txq *txq, struct rds_memop_op *op);
 
 /* After rds_txq_close(): everything unacknowledged back to the front of the queue, flagged. */
 void rds_txq_rewind(struct rds_txq *txq);

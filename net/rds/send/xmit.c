@@ -151,6 +151,8 @@ static unsigned int txq_collect(struct rds_txq *txq, struct list_head *done)
 			if (m->flags & RDS_MSG_PROBE)
 				txq->map_end = m->tx.end;
 			rds_txq_unlink(txq, m, done);
+		} else if (unlikely(m->memop) && rds_memop_over(m->memop)) {
+			rds_txq_unlink(txq, m, done);
 		} else {
 			list_move_tail(&m->tx.list, &txq->inflight);
 			txq->used = true;
@@ -264,7 +266,10 @@ static bool txq_hand_over(struct rds_txq *txq, const struct rds_message *m)
 	if (m->tx.bytes >= RDS_TXQ_DIRECT_BYTES || !txq_wants_run(txq) ||
 	    txq->path->trans->caps & RDS_CAP_LOCAL_ONLY)
 		return false;
-	return !list_empty(&txq->inflight) || rds_sock_streams(m->owner, &txq->last_send);
+	/* peers that acknowledge now and then leave messages in flight after any dialogue */
+	if (!list_empty(&txq->inflight) && !(txq->path->trans->caps & RDS_CAP_OWNS_ACK))
+		return true;
+	return rds_sock_streams(m->owner, &txq->last_send);
 }
 
 enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m)
