@@ -83,6 +83,7 @@ void rds_pin_free(struct rds_pin *pin, bool may_sleep);
  * @taken: a transport has, or had, it
  * @silent: RDS_RDMA_SILENT
  * @notify: RDS_RDMA_NOTIFY_ME
+ * @wraps: the remote address is beyond the end of the address space
  * @status: how it ended, once @done
  * @pin: local memory until it is finished
  * @note: what its socket will be told, or NULL
@@ -95,6 +96,7 @@ struct rds_memop_op {
 	bool			taken;
 	bool			silent;
 	bool			notify;
+	bool			wraps;
 	enum rds_op_status	status;
 	struct rds_pin		*pin;
 	struct rds_note		*note;
@@ -123,6 +125,8 @@ int rds_memop_add_rdma(struct rds_memop *mo, struct rds_sock *rs,
 int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs,
 			 const struct rds_transport *trans, int type,
 			 const struct rds_atomic_args *args);
+int rds_memop_check(const struct rds_memop *mo, struct rds_sock *rs,
+		    const struct rds_transport *trans);
 void rds_memop_put_cookie(struct rds_wire_header *hdr, u64 cookie);
 void rds_memop_attach(struct rds_memop *mo, struct rds_message *m, struct rds_sock *rs);
 void rds_memop_abort(struct rds_memop *mo);

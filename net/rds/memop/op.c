@@ -22,14 +22,8 @@ EXPORT_SYMBOL_NS_GPL(rds_op_get, RDS_NS);
  */
 void rds_memop_op_put(struct rds_memop_op *op)
 {
-	if (!refcount_dec_and_test(&op->ref))
-		return;
-	/* only the operations of a request that failed get here without an end */
-	if (op->pin)
-		rds_pin_free(op->pin, false);
-	if (op->note)
-		rds_note_end(op->note, 0, false);
-	kfree(op);
+	if (refcount_dec_and_test(&op->ref))
+		kfree(op);
 }
 
 /**

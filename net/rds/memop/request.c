@@ -42,22 +42,23 @@ static struct rds_memop_op *op_alloc(const struct rds_sock *rs, u64 flags, u64 t
 	return NULL;
 }
 
-/* A key and a place in its memory, as the device of the peer wants it */
-static int op_remote(struct rds_op *op, u64 cookie, u64 addr)
+/*
+ * A key and a place in its memory, as the device of the peer wants it.  A key that ends when it is
+ * used is to be ended by the message, where devices have Send with Invalidate.
+ */
+static void op_remote(struct rds_memop *mo, struct rds_memop_op *op, u64 cookie, u64 addr)
 {
-	u64 end;
+	u32 offset = cookie >> 32;
 
-	op->rkey = cookie;
-	if (check_add_overflow(addr, cookie >> 32, &op->raddr) ||
-	    check_add_overflow(op->raddr, (u64)op->bytes, &end))
-		return -EINVAL;
-	return 0;
+	op->op.rkey = cookie;
+	op->wraps = check_add_overflow(addr, (u64)offset, &op->op.raddr);
+	if (offset & RDS_MR_OFFSET_ONCE && !mo->ops.retire)
+		mo->ops.retire = cookie;
 }
 
-/* Memory first: that is how far a request for a transport without operations gets. */
-static int op_prepare(struct rds_memop_op *op, struct rds_sock *rs,
-		      const struct rds_transport *trans, const struct rds_iovec *vec,
-		      unsigned int nr)
+/* Memory comes first: that is how far a request for a transport without operations gets. */
+static int op_local(struct rds_memop_op *op, const struct rds_transport *trans,
+		    const struct rds_iovec *vec, unsigned int nr)
 {
 	bool write = op->op.kind != RDS_OP_WRITE;
 	struct rds_pin *pin;
@@ -71,22 +72,6 @@ static int op_prepare(struct rds_memop_op *op, struct rds_sock *rs,
 	return 0;
 }
 
-/* Can the device do it?  If not, nothing is sent. */
-static int op_check(struct rds_memop_op *op, struct rds_sock *rs,
-		    const struct rds_transport *trans)
-{
-	if (!trans->memop)
-		return -EOPNOTSUPP;
-	return trans->memop->op_check(rs->rn->net, &rs->bound_addr, rs->bound_scope, &op->op);
-}
-
-/* What peers with Send with Invalidate are asked to end by using it */
-static void memop_retire(struct rds_memop *mo, u64 cookie)
-{
-	if (!mo->ops.retire && (cookie >> 32) & RDS_MR_OFFSET_ONCE)
-		mo->ops.retire = cookie;
-}
-
 /**
  * rds_memop_add_rdma - RDS_CMSG_RDMA_ARGS
  * @mo: gets the operation
@@ -95,8 +80,8 @@ static void memop_retire(struct rds_memop *mo, u64 cookie)
  * @args: request
  * @vec: its local vector, @args->nr_local entries, as rds_pin_user() wants them
  *
- * Return: 0; -EINVAL: the second of its kind, more local than remote memory, or a remote address
- * that wraps; -EOPNOTSUPP; -ENOMEM; errors of rds_pin_user() and op_check.
+ * Return: 0; -EINVAL: the second of its kind, or more local than remote memory; -ENOMEM; errors of
+ * rds_pin_user().
  */
 int rds_memop_add_rdma(struct rds_memop *mo, struct rds_sock *rs,
 		       const struct rds_transport *trans, const struct rds_rdma_args *args,
@@ -104,7 +89,6 @@ int rds_memop_add_rdma(struct rds_memop *mo, struct rds_sock *rs,
 {
 	struct rds_memop_op *op;
 	u64 sum = 0, i;
-	int err;
 
 	if (mo->rdma)
 		return -EINVAL;
@@ -117,13 +101,8 @@ int rds_memop_add_rdma(struct rds_memop *mo, struct rds_sock *rs,
 		return -ENOMEM;
 	mo->rdma = op;
 	op->op.kind = args->flags & RDS_RDMA_READWRITE ? RDS_OP_WRITE : RDS_OP_READ;
-	err = op_prepare(op, rs, trans, vec, args->nr_local);
-	if (!err)
-		err = op_remote(&op->op, args->cookie, args->remote_vec.addr);
-	if (!err)
-		err = op_check(op, rs, trans);
-	memop_retire(mo, args->cookie);
-	return err;
+	op_remote(mo, op, args->cookie, args->remote_vec.addr);
+	return op_local(op, trans, vec, args->nr_local);
 }
 
 /* Masks that change nothing make a plain operation, which more devices have. */
@@ -165,8 +144,8 @@ static void atomic_fill(struct rds_op *op, int type, const struct rds_atomic_arg
  * @type: which of them
  * @args: request
  *
- * Return: 0; -EINVAL: the second of its kind, or a remote address that wraps; -EFAULT: the local
- * address is not aligned to 8 bytes; -EOPNOTSUPP; -ENOMEM; errors of rds_pin_user() and op_check.
+ * Return: 0; -EINVAL: the second of its kind; -EFAULT: the local address is not aligned to 8
+ * bytes; -ENOMEM; errors of rds_pin_user().
  */
 int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs,
 			 const struct rds_transport *trans, int type,
@@ -174,7 +153,6 @@ int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs,
 {
 	struct rds_iovec vec = { .addr = args->local_addr, .bytes = sizeof(u64) };
 	struct rds_memop_op *op;
-	int err;
 
 	if (mo->atomic)
 		return -EINVAL;
@@ -185,13 +163,40 @@ int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs,
 		return -ENOMEM;
 	mo->atomic = op;
 	atomic_fill(&op->op, type, args);
-	err = op_prepare(op, rs, trans, &vec, 1);
-	if (!err)
-		err = op_remote(&op->op, args->cookie, args->remote_addr);
-	if (!err)
-		err = op_check(op, rs, trans);
-	memop_retire(mo, args->cookie);
-	return err;
+	op_remote(mo, op, args->cookie, args->remote_addr);
+	return op_local(op, trans, &vec, 1);
+}
+
+/* The remote range must not wrap, and the device must have such an operation. */
+static int op_check(const struct rds_memop_op *op, struct rds_sock *rs,
+		    const struct rds_transport *trans)
+{
+	u64 end;
+
+	if (!op)
+		return 0;
+	if (op->wraps || check_add_overflow(op->op.raddr, (u64)op->op.bytes, &end))
+		return -EINVAL;
+	return trans->memop->op_check(rs->rn->net, &rs->bound_addr, rs->bound_scope, &op->op);
+}
+
+/**
+ * rds_memop_check - can the operations be carried out?  Nothing is sent if not.
+ * @mo: all of them
+ * @rs: socket, bound
+ * @trans: transport of the connection
+ *
+ * Return: 0; -EINVAL: a remote range that wraps; -EOPNOTSUPP; errors of op_check.
+ */
+int rds_memop_check(const struct rds_memop *mo, struct rds_sock *rs,
+		    const struct rds_transport *trans)
+{
+	int err;
+
+	if (!trans->memop)
+		return -EOPNOTSUPP;
+	err = op_check(mo->rdma, rs, trans);
+	return err ? err : op_check(mo->atomic, rs, trans);
 }
 
 /* Wire 2.4: which key was used, for how much and in which direction */
@@ -258,15 +263,26 @@ void rds_memop_attach(struct rds_memop *mo, struct rds_message *m, struct rds_so
 	m->tx.ops = &mo->ops;
 }
 
+static void op_abort(struct rds_memop_op *op)
+{
+	if (!op)
+		return;
+	if (op->pin)
+		rds_pin_free(op->pin, true);
+	if (op->note)
+		rds_note_end(op->note, 0, false);
+	kfree(op);
+}
+
 /**
  * rds_memop_abort - the request failed: undo all of it, and tell nobody
  * @mo: on no queue; freed
+ *
+ * Context: process, may sleep.
  */
 void rds_memop_abort(struct rds_memop *mo)
 {
-	if (mo->rdma)
-		rds_memop_op_put(mo->rdma);
-	if (mo->atomic)
-		rds_memop_op_put(mo->atomic);
+	op_abort(mo->rdma);
+	op_abort(mo->atomic);
 	kfree(mo);
 }

@@ -10,6 +10,7 @@
 
 #include "cong/map.h"
 #include "endpoint/endpoint.h"
+#include "memop/memop.h"
 #include "msg/incoming.h"
 #include "netns.h"
 #include "proto/exthdr.h"
@@ -143,17 +144,39 @@ static bool rx_ping(struct rds_rx_batch *batch, struct rds_incoming *inc,
 	return false;
 }
 
-/* Only the remote memory cookie means something to a receiver (wire 2.4). */
-static void rx_extensions(struct rds_incoming *inc, const struct rds_wire_header *hdr)
+/* The sender used a key of the receiver's: it ends here if it was for one use. */
+static void rx_key_used(struct rds_rxq *rxq, const struct rds_incoming *inc, u32 rkey)
+{
+	struct rds_sock *rs;
+
+	if (!rxq->path->trans->memop)
+		return;
+	rs = rds_bind_lookup(rxq->rn, &inc->daddr, inc->dport, rxq->path->addr->ifindex);
+	if (rs)
+		rds_mr_used(rs, rkey);
+}
+
+/* What a message says about remote memory (wire 2.4); all else means nothing to a receiver. */
+static void rx_extensions(struct rds_rxq *rxq, struct rds_incoming *inc,
+			  const struct rds_wire_header *hdr)
 {
 	struct rds_ext_iter it;
 	struct rds_ext ext;
 
 	rds_ext_iter_init(&it, hdr->exthdr);
 	while (rds_ext_next(&it, &ext)) {
-		if (ext.type == RDS_EXT_RDMA_DEST)
+		switch (ext.type) {
+		case RDS_EXT_RDMA:
+			rx_key_used(rxq, inc, rds_load_be32(ext.body));
+			break;
+		case RDS_EXT_RDMA_BYTES:
+			rds_stats_add(rxq->rn, recv_rdma_bytes, rds_load_be32(ext.body));
+			break;
+		case RDS_EXT_RDMA_DEST:
 			inc->cookie = rds_load_be32(ext.body) |
 				      (u64)rds_load_be32(ext.body + 4) << 32;
+			break;
+		}
 	}
 }
 
@@ -198,7 +221,7 @@ void rds_rx_deliver(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		goto free;
 	}
 	if (hdr->exthdr[0])
-		rx_extensions(inc, hdr);
+		rx_extensions(rxq, inc, hdr);
 	rx_to_socket(batch, inc);
 	return;
 free:

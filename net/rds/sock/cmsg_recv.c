@@ -4,9 +4,54 @@
  * its last byte.
  */
 #include <linux/sched/clock.h>
+#include <linux/slab.h>
 
 #include "msg/incoming.h"
 #include "sock/sock.h"
+
+/**
+ * rds_cmsg_notes_room - can this reader be told how an operation ended?
+ * @msg: message of the reader
+ *
+ * Return: true if there is room for one notification.
+ */
+bool rds_cmsg_notes_room(const struct msghdr *msg)
+{
+	return msg->msg_controllen >= CMSG_SPACE(sizeof(struct rds_rdma_notify));
+}
+
+/**
+ * rds_cmsg_put_notes - report remote memory operations that are over
+ * @rs: socket
+ * @msg: message of the reader
+ *
+ * As many as there is room for; the others wait for the next reader.
+ *
+ * Return: 1 if there was one, 0 if not, -EFAULT.
+ */
+int rds_cmsg_put_notes(struct rds_sock *rs, struct msghdr *msg)
+{
+	struct rds_rdma_notify n;
+	struct rds_note *note;
+	int err, ret = 0;
+
+	memset(&n, 0, sizeof(n));
+	while (rds_cmsg_notes_room(msg)) {
+		note = rds_sock_note_take(rs);
+		if (!note)
+			break;
+		n.user_token = note->token;
+		n.status = note->status;
+		err = put_cmsg(msg, SOL_RDS, RDS_CMSG_RDMA_STATUS, sizeof(n), &n);
+		if (err) {
+			rds_sock_note_return(rs, note);
+			return ret ? ret : err;
+		}
+		kfree(note);
+		ret = 1;
+	}
+	return ret;
+}
 
 /**
  * rds_cmsg_put_cong - report ports that are not congested any more

@@ -5,18 +5,17 @@
  * are about before the limits on size; what they are before anything is allocated; what they
  * refer to when there is a connection.
  *
- * No transport has remote memory operations; requests for them are checked as far as a program
- * can tell and then refused.
+ * Requests for remote memory over a transport that has none are checked as far as a program can
+ * tell and then refused.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
+#include "memop/memop.h"
+#include "msg/message.h"
 #include "sock/sock.h"
-
-/* User pages that are looked at in one go */
-#define PIN_BATCH	16
 
 #define for_each_rds_cmsg(c, msg)		\
 	for_each_cmsghdr(c, msg)		\
@@ -54,35 +53,44 @@ int rds_cmsg_measure(struct msghdr *msg, struct rds_send_req *req)
 	return 0;
 }
 
-static int iovec_read(const struct rds_rdma_args *args, u64 i, struct rds_iovec *v)
+/*
+ * Local memory as such: how many pieces, none empty, none around the end of the address space.
+ * It is read only here, so that what is used later is what was checked.
+ */
+static int vec_read(const struct rds_rdma_args *args, struct rds_iovec *vec)
 {
-	if (copy_from_user(v, u64_to_user_ptr(args->local_vec_addr) + i * sizeof(*v), sizeof(*v)))
-		return -EFAULT;
+	const struct rds_iovec __user *from = u64_to_user_ptr(args->local_vec_addr);
+	u64 i, end;
+
+	for (i = 0; i < args->nr_local; i++) {
+		if (copy_from_user(&vec[i], from + i, sizeof(vec[i])))
+			return -EFAULT;
+		if (!vec[i].bytes || check_add_overflow(vec[i].addr, vec[i].bytes, &end))
+			return -EINVAL;
+	}
 	return 0;
 }
 
-/* Local memory as such: how many pieces, none empty, none around the end of the address space */
-static int args_check(const struct cmsghdr *c)
+static int args_check(const struct cmsghdr *c, struct rds_send_req *req)
 {
 	struct rds_rdma_args args;
-	u64 i;
+	struct rds_iovec *vec;
+	int err;
 
 	memcpy(&args, CMSG_DATA(c), sizeof(args));
 	if (!args.nr_local)
 		return -EINVAL;
 	if (args.nr_local > UIO_MAXIOV)
 		return -EMSGSIZE;
-	for (i = 0; i < args.nr_local; i++) {
-		struct rds_iovec v;
-		u64 end;
-		int err = iovec_read(&args, i, &v);
-
-		if (err)
-			return err;
-		if (!v.bytes || check_add_overflow(v.addr, v.bytes, &end))
-			return -EINVAL;
-	}
-	return 0;
+	vec = kvmalloc_array(args.nr_local, sizeof(*vec), GFP_KERNEL_ACCOUNT);
+	if (!vec)
+		return -ENOMEM;
+	err = vec_read(&args, vec);
+	if (err || req->vec)
+		kvfree(vec);	/* of two the second is refused when its turn comes */
+	else
+		req->vec = vec;
+	return err;
 }
 
 static int cookie_read(const struct cmsghdr *c, struct rds_send_req *req)
@@ -97,9 +105,10 @@ static int cookie_read(const struct cmsghdr *c, struct rds_send_req *req)
 /**
  * rds_cmsg_check - second look: which they are, and whether they go together
  * @msg: message
- * @req: the cookie is filled in
+ * @req: the cookie is filled in, and local memory
  *
- * Return: 0, -EINVAL, -EMSGSIZE or -EFAULT.
+ * Return: 0, -EINVAL, -EMSGSIZE, -EFAULT or -ENOMEM.  If @req->memory is set then, whatever was
+ * returned, rds_cmsg_end() is due.
  */
 int rds_cmsg_check(struct msghdr *msg, struct rds_send_req *req)
 {
@@ -110,17 +119,20 @@ int rds_cmsg_check(struct msghdr *msg, struct rds_send_req *req)
 	for_each_rds_cmsg(c, msg) {
 		switch (c->cmsg_type) {
 		case RDS_CMSG_RDMA_ARGS:
+			req->memory = true;
 			operation = true;
-			err = args_check(c);
+			err = args_check(c, req);
 			break;
 		case RDS_CMSG_ATOMIC_FADD:
 		case RDS_CMSG_ATOMIC_CSWP:
 		case RDS_CMSG_MASKED_ATOMIC_FADD:
 		case RDS_CMSG_MASKED_ATOMIC_CSWP:
+			req->memory = true;
 			operation = true;
 			break;
 		case RDS_CMSG_RDMA_DEST:
 		case RDS_CMSG_RDMA_MAP:
+			req->memory = true;
 			memory = true;
 			break;
 		case RDS_CMSG_ZCOPY_COOKIE:
@@ -138,102 +150,125 @@ int rds_cmsg_check(struct msghdr *msg, struct rds_send_req *req)
 	return (msg->msg_flags & MSG_ZEROCOPY) && !req->has_cookie ? -EINVAL : 0;
 }
 
-/* Is all of a piece of user memory there, and writable if it is to be written? */
-static int pin_probe(u64 addr, u64 bytes, bool write)
-{
-	unsigned long start = addr & PAGE_MASK;
-	unsigned long left = DIV_ROUND_UP(addr - start + bytes, PAGE_SIZE);
-	struct page *pages[PIN_BATCH];
-
-	while (left) {
-		int want = min_t(unsigned long, left, PIN_BATCH);
-		int got = pin_user_pages_fast(start, want, write ? FOLL_WRITE : 0, pages);
-
-		if (got > 0)
-			unpin_user_pages(pages, got);
-		if (got != want)
-			return -EFAULT;
-		start += want * PAGE_SIZE;
-		left -= want;
-	}
-	return 0;
-}
-
-static int args_apply(const struct cmsghdr *c)
+static int args_apply(struct rds_sock *rs, const struct rds_transport *trans,
+		      const struct cmsghdr *c, struct rds_send_req *req)
 {
 	struct rds_rdma_args args;
-	u64 i, sum = 0;
 
 	memcpy(&args, CMSG_DATA(c), sizeof(args));
-	for (i = 0; i < args.nr_local; i++) {
-		struct rds_iovec v;
-		int err = iovec_read(&args, i, &v);
-
-		if (!err && (check_add_overflow(sum, v.bytes, &sum) || sum > args.remote_vec.bytes))
-			err = -EINVAL;
-		if (!err)
-			err = pin_probe(v.addr, v.bytes, !(args.flags & RDS_RDMA_READWRITE));
-		if (err)
-			return err;
-	}
-	return 0;
+	return rds_memop_add_rdma(req->memop, rs, trans, &args, req->vec);
 }
 
-static int atomic_apply(const struct cmsghdr *c)
+static int atomic_apply(struct rds_sock *rs, const struct rds_transport *trans,
+			const struct cmsghdr *c, struct rds_send_req *req)
 {
 	struct rds_atomic_args args;
 
 	if (cmsg_data_len(c) < sizeof(args))
 		return -EINVAL;
 	memcpy(&args, CMSG_DATA(c), sizeof(args));
-	if (args.local_addr & 7)
-		return -EFAULT;
-	return pin_probe(args.local_addr, sizeof(u64), true);
+	return rds_memop_add_atomic(req->memop, rs, trans, c->cmsg_type, &args);
 }
 
-/* Keys belong to registered memory, and none is registered. */
-static int memory_apply(const struct cmsghdr *c)
+static int dest_apply(struct rds_sock *rs, const struct cmsghdr *c, struct rds_send_req *req)
 {
-	if (c->cmsg_type == RDS_CMSG_RDMA_MAP &&
-	    cmsg_data_len(c) >= sizeof(struct rds_get_mr_args))
-		return -EOPNOTSUPP;
-	return -EINVAL;
+	if (req->has_key || cmsg_data_len(c) < sizeof(req->key))
+		return -EINVAL;
+	memcpy(&req->key, CMSG_DATA(c), sizeof(req->key));
+	req->has_key = rds_mr_known(rs, req->key);
+	return req->has_key ? 0 : -EINVAL;
+}
+
+static int map_apply(struct rds_sock *rs, const struct cmsghdr *c, struct rds_send_req *req)
+{
+	struct rds_get_mr_args args;
+	int err;
+
+	if (req->has_key || cmsg_data_len(c) < sizeof(args))
+		return -EINVAL;
+	memcpy(&args, CMSG_DATA(c), sizeof(args));
+	err = rds_mr_get(rs, &args.vec, args.cookie_addr, args.flags, &req->key);
+	req->has_key = !err;
+	req->mapped = !err;
+	return err;
+}
+
+static int one_apply(struct rds_sock *rs, const struct rds_transport *trans,
+		     const struct cmsghdr *c, struct rds_send_req *req, size_t len)
+{
+	switch (c->cmsg_type) {
+	case RDS_CMSG_RDMA_ARGS:
+		return args_apply(rs, trans, c, req);
+	case RDS_CMSG_RDMA_DEST:
+		return dest_apply(rs, c, req);
+	case RDS_CMSG_RDMA_MAP:
+		return map_apply(rs, c, req);
+	case RDS_CMSG_ZCOPY_COOKIE:
+		return req->zcopy && len ? 0 : -EINVAL;
+	}
+	return atomic_apply(rs, trans, c, req);
 }
 
 /**
  * rds_cmsg_apply - third look: what they refer to
+ * @rs: socket
+ * @trans: transport of the connection
  * @msg: message that passed rds_cmsg_check()
- * @req: its result
+ * @req: its result; gets key and operations
  * @len: payload
  *
  * Context: process, may sleep.
  * Return: 0 or the errno of row 16 or 17 of the order of checks.
  */
-int rds_cmsg_apply(struct msghdr *msg, const struct rds_send_req *req, size_t len)
+int rds_cmsg_apply(struct rds_sock *rs, const struct rds_transport *trans, struct msghdr *msg,
+		   struct rds_send_req *req, size_t len)
 {
-	bool rdma = false, atomic = false;
 	struct cmsghdr *c;
 	int err;
 
+	if (req->memory) {
+		rs->memop_used = true;
+		req->memop = rds_memop_alloc();
+		if (!req->memop)
+			return -ENOMEM;
+	}
 	for_each_rds_cmsg(c, msg) {
-		switch (c->cmsg_type) {
-		case RDS_CMSG_RDMA_ARGS:
-			err = rdma ? -EINVAL : args_apply(c);
-			rdma = true;
-			break;
-		case RDS_CMSG_RDMA_DEST:
-		case RDS_CMSG_RDMA_MAP:
-			err = memory_apply(c);
-			break;
-		case RDS_CMSG_ZCOPY_COOKIE:
-			err = req->zcopy && len ? 0 : -EINVAL;
-			break;
-		default:
-			err = atomic ? -EINVAL : atomic_apply(c);
-			atomic = true;
-		}
+		err = one_apply(rs, trans, c, req, len);
 		if (err)
 			return err;
 	}
-	return rdma || atomic ? -EOPNOTSUPP : 0;
+	if (!req->memop || !(req->memop->rdma || req->memop->atomic))
+		return 0;
+	return rds_memop_check(req->memop, rs, trans);
+}
+
+/**
+ * rds_cmsg_attach - give a message what it was sent for, the last step before it is queued
+ * @rs: socket
+ * @req: request with @req->memory
+ * @m: message
+ */
+void rds_cmsg_attach(struct rds_sock *rs, struct rds_send_req *req, struct rds_message *m)
+{
+	if (req->has_key)
+		rds_memop_put_cookie(m->tx.hdr, req->key);
+	req->attached = req->memop->rdma || req->memop->atomic;
+	if (req->attached)
+		rds_memop_attach(req->memop, m, rs);
+}
+
+/**
+ * rds_cmsg_end - release what a request with @req->memory had, or undo it
+ * @rs: socket
+ * @req: request
+ * @err: 0 if the message is queued
+ */
+void rds_cmsg_end(struct rds_sock *rs, struct rds_send_req *req, int err)
+{
+	kvfree(req->vec);
+	/* what is queued may be gone by now */
+	if (req->memop && (err || !req->attached))
+		rds_memop_abort(req->memop);
+	if (err && req->mapped)
+		rds_mr_free(rs, req->key, 0);
 }

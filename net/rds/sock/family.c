@@ -4,6 +4,7 @@
 #include <net/rds/transport.h>
 
 #include "conn/conn.h"
+#include "memop/memop.h"
 #include "netns.h"
 #include "registry.h"
 #include "sock/sock.h"
@@ -29,6 +30,8 @@ static int rds_release(struct socket *sock)
 	if (atomic64_read(&rs->snd))
 		rds_conn_cancel(rs->rn, rs, &rs->bound_addr, NULL, -1);
 	rds_endpoint_purge(rs);
+	if (rs->memop_used)
+		rds_mr_purge(rs);
 	conn = xchg(&rs->conn, NULL);
 	if (conn)
 		rds_conn_put(conn);

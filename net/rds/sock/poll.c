@@ -37,7 +37,8 @@ __poll_t rds_poll(struct file *file, struct socket *sock, poll_table *wait)
 		poll_wait(file, rds_cong_waitq(rs->rn), wait);
 
 	mask = poll_cong(rs);
-	if (!list_empty(&rs->rx_queue) || !list_empty(&rs->zrecords))
+	if (!list_empty(&rs->rx_queue) || !list_empty(&rs->notes) ||
+	    !list_empty(&rs->zrecords))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (rds_sock_writable(rs) || rds_sock_want_room(rs))
 		mask |= EPOLLOUT | EPOLLWRNORM;

@@ -8,10 +8,11 @@
 #include "sock/sock.h"
 
 /* Is there something this reader can take?  Without locks: it is woken after any change. */
-static bool recv_ready(const struct rds_sock *rs, bool zcopy)
+static bool recv_ready(const struct rds_sock *rs, const struct msghdr *msg)
 {
 	return !list_empty(&rs->rx_queue) || READ_ONCE(rs->cong_notify) ||
-	       (zcopy && !list_empty(&rs->zrecords));
+	       (!list_empty(&rs->notes) && rds_cmsg_notes_room(msg)) ||
+	       (!list_empty(&rs->zrecords) && rds_cmsg_zcopy_room(rs, msg));
 }
 
 /* Readers are woken one at a time: one that leaves passes on what it leaves. */
@@ -22,14 +23,14 @@ static void recv_wake_next(struct rds_sock *rs)
 		wake_up_interruptible(&rs->rx_wait);
 }
 
-static int recv_wait(struct rds_sock *rs, bool zcopy, long *timeo)
+static int recv_wait(struct rds_sock *rs, const struct msghdr *msg, long *timeo)
 {
 	DEFINE_WAIT(wait);
 	int err = 0;
 
 	for (;;) {
 		prepare_to_wait_exclusive(&rs->rx_wait, &wait, TASK_INTERRUPTIBLE);
-		if (recv_ready(rs, zcopy))
+		if (recv_ready(rs, msg))
 			break;
 		if (!*timeo) {
 			err = -ETIMEDOUT;
@@ -41,12 +42,12 @@ static int recv_wait(struct rds_sock *rs, bool zcopy, long *timeo)
 		}
 		*timeo = schedule_timeout(*timeo);
 		/* who woke us took us off the list; mostly there is no need to get back on it */
-		if (recv_ready(rs, zcopy))
+		if (recv_ready(rs, msg))
 			break;
 	}
 	finish_wait(&rs->rx_wait, &wait);
 	/* A wakeup that came together with a signal or the end of the time is somebody else's. */
-	if (err && recv_ready(rs, zcopy))
+	if (err && recv_ready(rs, msg))
 		recv_wake_next(rs);
 	return err;
 }
@@ -142,6 +143,11 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 	for (;;) {
 		struct rds_incoming *inc;
 
+		if (unlikely(!list_empty(&rs->notes))) {
+			ret = rds_cmsg_put_notes(rs, msg);
+			if (ret)
+				break;
+		}
 		ret = rds_cmsg_put_cong(rs, msg);
 		if (ret)
 			break;
@@ -153,7 +159,7 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 			break;
 		if (!timeo)
 			return -EAGAIN;
-		ret = recv_wait(rs, rds_cmsg_zcopy_room(rs, msg), &timeo);
+		ret = recv_wait(rs, msg, &timeo);
 		if (ret)
 			break;
 	}

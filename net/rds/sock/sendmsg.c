@@ -194,7 +194,7 @@ static int send_on(struct rds_send *s, struct rds_message *m)
 	int err = 0;
 
 	if (s->msg->msg_controllen)
-		err = rds_cmsg_apply(s->msg, &s->req, s->len);
+		err = rds_cmsg_apply(s->rs, s->conn->trans, s->msg, &s->req, s->len);
 	if (!err && unlikely(rds_cong_test(s->conn->fmap, s->dport)))
 		err = send_congested(s);
 	if (!err)
@@ -204,6 +204,10 @@ static int send_on(struct rds_send *s, struct rds_message *m)
 		return err;
 	}
 	m->owner = s->rs;
+	if (s->conn->trans->caps & RDS_CAP_OWNS_ACK)
+		m->tx.want_ack = rds_sock_half_full(s->rs);
+	if (unlikely(s->req.memory))
+		rds_cmsg_attach(s->rs, &s->req, m);
 	err = rds_conn_send(s->conn, m);
 	if (err) {
 		rds_sock_sent(s->rs, s->len, 1);
@@ -235,7 +239,7 @@ int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	if (!err)
 		err = send_check(&s);
 	if (err)
-		return err;
+		goto out;
 	m = send_message(&s);
 	if (IS_ERR(m)) {
 		err = PTR_ERR(m);
@@ -252,5 +256,7 @@ int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 out:
 	if (unlikely(s.reserved))
 		rds_sock_zcopy_unreserve(s.rs);
+	if (unlikely(s.req.memory))
+		rds_cmsg_end(s.rs, &s.req, err);
 	return err ? err : len;
 }

@@ -15,21 +15,44 @@
  * @zcopy: MSG_ZEROCOPY is given and switched on
  * @has_cookie: there is a ZCOPY_COOKIE
  * @cookie: its value
+ * @memory: keys or operations are asked for; the following matter, and rds_cmsg_end() is due
+ * @has_key: the message brings a key
+ * @mapped: one that was made for it
+ * @attached: the message has the operations
+ * @key: its cookie
+ * @vec: local memory of an RDMA_ARGS, read once
+ * @memop: operations
  */
 struct rds_send_req {
 	u64	rdma_bytes;
 	bool	zcopy;
 	bool	has_cookie;
 	u32	cookie;
+	bool	memory;
+	bool	has_key;
+	bool	mapped;
+	bool	attached;
+	u64	key;
+	struct rds_iovec	*vec;
+	struct rds_memop	*memop;
 };
+
+struct rds_memop;
+struct rds_message;
+struct rds_transport;
 
 /* cmsg_send.c: three looks at the control messages, for the three places where they can fail */
 int rds_cmsg_measure(struct msghdr *msg, struct rds_send_req *req);
 int rds_cmsg_check(struct msghdr *msg, struct rds_send_req *req);
-int rds_cmsg_apply(struct msghdr *msg, const struct rds_send_req *req, size_t len);
+int rds_cmsg_apply(struct rds_sock *rs, const struct rds_transport *trans, struct msghdr *msg,
+		   struct rds_send_req *req, size_t len);
+void rds_cmsg_attach(struct rds_sock *rs, struct rds_send_req *req, struct rds_message *m);
+void rds_cmsg_end(struct rds_sock *rs, struct rds_send_req *req, int err);
 
 /* cmsg_recv.c */
 struct rds_incoming;
+bool rds_cmsg_notes_room(const struct msghdr *msg);
+int rds_cmsg_put_notes(struct rds_sock *rs, struct msghdr *msg);
 int rds_cmsg_put_cong(struct rds_sock *rs, struct msghdr *msg);
 int rds_cmsg_put_message(struct rds_sock *rs, struct msghdr *msg, const struct rds_incoming *inc);
 bool rds_cmsg_zcopy_room(const struct rds_sock *rs, const struct msghdr *msg);

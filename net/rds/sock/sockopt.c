@@ -6,7 +6,9 @@
 
 #include "conn/conn.h"
 #include "ctl/info.h"
+#include "memop/memop.h"
 #include "netns.h"
+#include "sock/addr.h"
 #include "sock/sock.h"
 
 static int get_flag(sockptr_t optval, unsigned int optlen, bool *flag)
@@ -73,26 +75,47 @@ static int cancel_sent_to(struct rds_sock *rs, sockptr_t optval, unsigned int op
 	return 0;
 }
 
-/* Memory is registered with a device, which a transport without memory operations has not. */
-static int get_mr(struct rds_sock *rs, sockptr_t optval, unsigned int optlen, size_t size)
+static int get_mr(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
 {
-	struct rds_get_mr_for_dest_args args;
+	struct rds_get_mr_args args;
+	u64 cookie;
 
-	if (optlen != size)
+	if (optlen != sizeof(args))
 		return -EINVAL;
-	if (copy_from_sockptr(&args, optval, size))
+	if (copy_from_sockptr(&args, optval, sizeof(args)))
 		return -EFAULT;
-	return rds_sock_port(rs) ? -EOPNOTSUPP : -ENOTCONN;
+	rs->memop_used = true;
+	return rds_mr_get(rs, &args.vec, args.cookie_addr, args.flags, &cookie);
 }
 
-/* No key is valid while none is given out. */
-static int free_mr(sockptr_t optval, unsigned int optlen)
+/* A key is good for all peers, so the destination has to be one and does not matter else. */
+static int get_mr_for_dest(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+{
+	struct rds_get_mr_for_dest_args args;
+	struct rds_endpoint_addr dest;
+	u64 cookie;
+
+	if (optlen != sizeof(args))
+		return -EINVAL;
+	if (copy_from_sockptr(&args, optval, sizeof(args)))
+		return -EFAULT;
+	if (rds_sock_port(rs) && rs->trans->memop &&
+	    rds_addr_read((struct sockaddr_unsized *)&args.dest_addr, sizeof(args.dest_addr),
+			  &dest) != RDS_ADDR_OK)
+		return -EINVAL;
+	rs->memop_used = true;
+	return rds_mr_get(rs, &args.vec, args.cookie_addr, args.flags, &cookie);
+}
+
+static int free_mr(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
 {
 	struct rds_free_mr_args args;
 
-	if (optlen == sizeof(args) && copy_from_sockptr(&args, optval, sizeof(args)))
+	if (optlen != sizeof(args))
+		return -EINVAL;
+	if (copy_from_sockptr(&args, optval, sizeof(args)))
 		return -EFAULT;
-	return -EINVAL;
+	return rds_mr_free(rs, args.cookie, args.flags);
 }
 
 static int set_timestamp(struct rds_sock *rs, sockptr_t optval, unsigned int optlen, bool new)
@@ -165,11 +188,11 @@ int rds_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval
 	case RDS_CANCEL_SENT_TO:
 		return cancel_sent_to(rs, optval, optlen);
 	case RDS_GET_MR:
-		return get_mr(rs, optval, optlen, sizeof(struct rds_get_mr_args));
+		return get_mr(rs, optval, optlen);
 	case RDS_GET_MR_FOR_DEST:
-		return get_mr(rs, optval, optlen, sizeof(struct rds_get_mr_for_dest_args));
+		return get_mr_for_dest(rs, optval, optlen);
 	case RDS_FREE_MR:
-		return free_mr(optval, optlen);
+		return free_mr(rs, optval, optlen);
 	case RDS_RECVERR:
 		return set_recverr(rs, optval, optlen);
 	case RDS_CONG_MONITOR:
