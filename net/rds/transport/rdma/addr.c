@@ -150,7 +150,10 @@ bool rds_rdma_addr_local(struct net *net, const struct in6_addr *addr, u32 scope
 	return dev;
 }
 
-/* Any address of a device, for its registrar; those of the first namespace come first. */
+/*
+ * An address of a device, for its registrar: one of the first namespace, as the ids of the
+ * registrar would keep another from ever going.
+ */
 bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la)
 {
 	struct addr_entry *e;
@@ -158,12 +161,11 @@ bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la)
 
 	spin_lock_bh(&addrs_lock);
 	list_for_each_entry(e, &addrs, node) {
-		if (e->dev != dev || (found && !net_eq(e->la.net, &init_net)))
+		if (e->dev != dev || !net_eq(e->la.net, &init_net))
 			continue;
 		*la = e->la;
 		found = true;
-		if (net_eq(la->net, &init_net))
-			break;
+		break;
 	}
 	spin_unlock_bh(&addrs_lock);
 	return found;

@@ -250,6 +250,8 @@ static void dev_remove(struct ib_device *ib, void *data)
 	rds_rdma_registrar_stop(dev);
 	wait_event(dev->idle, dev_unused(dev));
 	rds_rdma_mr_dev_gone(dev);
+	/* Owners of keys that were a moment quicker */
+	wait_event(dev->idle, dev_unused(dev));
 
 	ib_dealloc_pd(dev->pd);
 	dev->pd = NULL;
