@@ -150,25 +150,44 @@ bool rds_rdma_addr_local(struct net *net, const struct in6_addr *addr, u32 scope
 	return dev;
 }
 
-/*
- * An address of a device, for its registrar: one of the first namespace, as the ids of the
- * registrar would keep another from ever going.
- */
+/* How good an address is for the registrar; 0: not at all.  Under RCU. */
+static unsigned int rank(const struct rds_rdma_laddr *la)
+{
+	struct net_device *ndev;
+
+	/* The ids of the registrar would keep another namespace from ever going. */
+	if (!net_eq(la->net, &init_net))
+		return 0;
+	/*
+	 * What is sent over an interface that is down fails, and a failure of its management
+	 * queue pair is one that rxe does not recover from.
+	 */
+	ndev = dev_get_by_index_rcu(la->net, la->ifindex);
+	if (!ndev || !(ndev->flags & IFF_UP))
+		return 0;
+	if (ipv6_addr_v4mapped(&la->addr))
+		return 3;
+	return la->scope ? 1 : 2;
+}
+
+/* The address of a device that is best for its registrar, if there is one. */
 bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la)
 {
+	unsigned int best = 0, r;
 	struct addr_entry *e;
-	bool found = false;
 
+	rcu_read_lock();
 	spin_lock_bh(&addrs_lock);
 	list_for_each_entry(e, &addrs, node) {
-		if (e->dev != dev || !net_eq(e->la.net, &init_net))
-			continue;
-		*la = e->la;
-		found = true;
-		break;
+		r = e->dev == dev ? rank(&e->la) : 0;
+		if (r > best) {
+			*la = e->la;
+			best = r;
+		}
 	}
 	spin_unlock_bh(&addrs_lock);
-	return found;
+	rcu_read_unlock();
+	return best;
 }
 
 /* The id that is asked for its device has no events. */
@@ -394,10 +413,14 @@ static void scan_old(struct list_head *found, bool *retry)
 		kfree(f);
 	}
 	list_for_each_entry_safe(e, tmp, &addrs, node) {
-		if (!e->seen)
+		if (!e->seen) {
 			entry_drop(e, false);
-		else if (!listen(e))
+			continue;
+		}
+		if (!listen(e))
 			*retry = true;
+		/* Its interface may have come up. */
+		rds_rdma_registrar_kick(e->dev);
 	}
 }
 

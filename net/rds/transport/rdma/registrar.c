@@ -331,11 +331,14 @@ static void reg_work(struct work_struct *work)
 	reg->addr = addr;
 	spin_unlock_bh(&reg->lock);
 
-	/* Had it gone between, rds_rdma_registrar_addr_gone() would not have known of it. */
+	/* Had it gone meanwhile, rds_rdma_registrar_addr_gone() would not have known of it. */
 	err = rds_rdma_addr_of_dev(reg->dev, &again) &&
 	      ipv6_addr_equal(&again.addr, &addr.addr) && again.ifindex == addr.ifindex ?
 	      reg_make(reg) : -EAGAIN;
 
+	if (err)
+		pr_debug("rds_rdma: registrar at %pI6c: error %d, events %x\n", &addr.addr, err,
+			 reg->events);
 	spin_lock_bh(&reg->lock);
 	if (!err && !reg->broken && !reg->stop) {
 		reg->up = true;
