@@ -4,16 +4,17 @@
  * that lead to them.
  *
  * Lifetime: a device is counted.  References: the list of devices, each local address, each
- * connection, each key.  When the ib_device goes (ib_client.remove), rds_rdma_dev.gone is set under @lock: nothing new
- * can be had, all connections are told to end and waited for, all keys are ended and their
- * handles left behind empty, then the protection domain goes.  The struct outlives that for as
- * long as references exist; its @ib is NULL then.
+ * connection, each key.  When the ib_device goes (ib_client.remove), rds_rdma_dev.gone is set
+ * under @lock: nothing new can be had, all connections are told to end and waited for, all keys
+ * are ended and their handles left behind empty, then the protection domain goes.  The struct
+ * outlives that for as long as references exist; its @ib is NULL then.
  *
- * Locks: rds_rdma_dev.lock (spin, bh) is a leaf and guards @gone, @conns and the lists of keys.
+ * Locks: rds_rdma_dev.lock (spin, bh) is a leaf and guards @gone, @conns, @users and the keys.
  */
 #ifndef _RDS_RDMA_DEVICE_H
 #define _RDS_RDMA_DEVICE_H
 
+#include <linux/hashtable.h>
 #include <linux/in6.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -38,6 +39,7 @@ struct rds_rdma_registrar;
  * @active_first: the accepting end stays silent until the first message
  * @write_early: a WRITE completes before the peer's memory has it
  * @remote_inv: takes and gives Send with Invalidate
+ * @first_net_only: reaches peers of the first network namespace only
  * @max_sge: scatter entries of a Send or WRITE
  * @max_sge_rd: of a READ
  * @max_recv_sge: of a receive
@@ -55,6 +57,7 @@ struct rds_rdma_props {
 	bool	active_first;
 	bool	write_early;
 	bool	remote_inv;
+	bool	first_net_only;
 	u32	max_sge;
 	u32	max_sge_rd;
 	u32	max_recv_sge;
@@ -62,6 +65,26 @@ struct rds_rdma_props {
 	u32	max_fr_pages;
 	u8	max_rd_atom;
 	u8	max_init_rd_atom;
+};
+
+/* Keys come in two sizes (pages) */
+#define RDS_RDMA_MR_SMALL	16
+#define RDS_RDMA_MR_LARGE	RDS_MEM_MAX_PAGES
+
+/**
+ * struct rds_rdma_mr_pool - keys of one size
+ * @pages: size
+ * @max: as many may exist
+ * @nr: as many do
+ * @nr_free: of them are kept in @free
+ * @free: ended keys, kept for later use
+ */
+struct rds_rdma_mr_pool {
+	unsigned int		pages;
+	unsigned int		max;
+	unsigned int		nr;
+	unsigned int		nr_free;
+	struct list_head	free;
 };
 
 /**
@@ -74,10 +97,13 @@ struct rds_rdma_props {
  * @lock: see above
  * @gone: it is being removed
  * @conns: connections that use it, rds_rdma_conn.dev_node
- * @idle: woken when @conns becomes empty
- * @mrs: keys that are in use, and kept for later use (mr.c)
- * @nr_mrs: their number
- * @reg: registrar (registrar.c), made when the first address leads here
+ * @telling: connection that is being told something and must not leave meanwhile
+ * @users: calls that use @ib right now (rds_rdma_dev_hold())
+ * @idle: woken when @conns becomes empty, and @users and @telling change
+ * @mrs: keys that are in use, by rkey (mr.c)
+ * @pools: keys kept for later use, small and large
+ * @reg: registrar (registrar.c), connected when the first address leads here
+ * @events: events of the device
  */
 struct rds_rdma_dev {
 	struct kref			ref;
@@ -88,24 +114,30 @@ struct rds_rdma_dev {
 	spinlock_t			lock;
 	bool				gone;
 	struct list_head		conns;
+	struct rds_rdma_conn		*telling;
+	unsigned int			users;
 	wait_queue_head_t		idle;
-	struct list_head		mrs;
-	struct list_head		free_mrs;
-	unsigned int			nr_mrs;
+	DECLARE_HASHTABLE(mrs, 8);
+	struct rds_rdma_mr_pool		pools[2];
 	struct rds_rdma_registrar	*reg;
+	struct ib_event_handler		events;
 };
 
 /* The device of an ib_device, counted, or NULL if it is none of ours or is going. */
 struct rds_rdma_dev *rds_rdma_dev_get(struct ib_device *ib);
 void rds_rdma_dev_put(struct rds_rdma_dev *dev);
 
-/* The device a local address leads to, counted, or NULL.  May sleep. */
+/*
+ * The device a local address leads to, counted, or NULL.  May sleep, and waits for listeners to
+ * end: not to be called from a CM handler.
+ */
 struct rds_rdma_dev *rds_rdma_dev_by_addr(struct net *net, const struct in6_addr *addr,
 					  u32 scope);
 
 /*
  * Enter a connection; false if the device is going.  While it is entered the device waits for
- * it: rds_rdma_conn_device_gone() is called once, and rds_rdma_dev_leave() must follow.
+ * it: rds_rdma_conn_device_gone() is called once, and rds_rdma_dev_leave() must follow, which
+ * may sleep.  @conn->path, @conn->dev and @conn->id are valid in between (@id may be NULL).
  */
 bool rds_rdma_dev_enter(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn);
 void rds_rdma_dev_leave(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn);

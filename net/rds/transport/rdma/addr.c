@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The local addresses that lead to a device, each with its listener.
+ *
+ * Whether an address leads to a device is rdma_cm's to say: an id bound to it has the device or
+ * has none.  All addresses are asked again by one work item when any notifier says that
+ * something may have changed; notifiers themselves may not sleep, and do no more than queue it.
+ *
+ * Ids of rdma_cm hold their namespace.  A listener would keep it from ever going, so there are
+ * listeners in the first namespace only; from others connections can be made, not taken.
+ */
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "devlayer.h"
+#include "rdma.h"
+
+/* Before looking again for what could not be done: a port in use, an address not ready yet */
+#define RETRY_TIME	max(1, HZ / 2)
+#define BACKLOG		128
+
+/**
+ * struct addr_entry - an address in the table
+ * @node: in addrs
+ * @la: the address
+ * @dev: device it leads to, counted
+ * @listener: its listener, or NULL
+ * @seen: it is still there
+ * @told: it was logged that there can be no listener
+ */
+struct addr_entry {
+	struct list_head	node;
+	struct rds_rdma_laddr	la;
+	struct rds_rdma_dev	*dev;
+	struct rdma_cm_id	*listener;
+	bool			seen;
+	bool			told;
+};
+
+struct addr_net {
+	struct list_head	node;
+	struct net		*net;
+};
+
+/* What the namespaces have, as found by one scan */
+struct addr_found {
+	struct list_head	node;
+	struct rds_rdma_laddr	la;
+};
+
+static DEFINE_MUTEX(scan_lock);
+static LIST_HEAD(nets);			/* under scan_lock */
+static DEFINE_SPINLOCK(addrs_lock);
+static LIST_HEAD(addrs);		/* changed under both locks */
+static bool tentative;			/* under scan_lock: one was not ready */
+
+static void scan(struct work_struct *work);
+static void scan_again(struct work_struct *work);
+static DECLARE_WORK(scan_work, scan);
+static DECLARE_DELAYED_WORK(retry_work, scan_again);
+
+void rds_rdma_addr_kick(void)
+{
+	queue_work(rds_rdma_wq, &scan_work);
+}
+
+static void scan_again(struct work_struct *work)
+{
+	rds_rdma_addr_kick();
+}
+
+void rds_rdma_sockaddr(struct sockaddr_storage *ss, const struct rds_rdma_laddr *la, u16 port)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (ipv6_addr_v4mapped(&la->addr)) {
+		sin->sin_family = AF_INET;
+		sin->sin_port = htons(port);
+		sin->sin_addr.s_addr = la->addr.s6_addr32[3];
+	} else {
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_port = htons(port);
+		sin6->sin6_addr = la->addr;
+		sin6->sin6_scope_id = la->scope;
+	}
+}
+
+static bool la_same(const struct rds_rdma_laddr *a, const struct rds_rdma_laddr *b)
+{
+	return net_eq(a->net, b->net) && a->scope == b->scope && a->ifindex == b->ifindex &&
+	       ipv6_addr_equal(&a->addr, &b->addr);
+}
+
+/* Under scan_lock or addrs_lock */
+static struct addr_entry *entry_find(struct net *net, const struct in6_addr *addr, u32 scope)
+{
+	bool scoped = ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL;
+	struct addr_entry *e;
+
+	list_for_each_entry(e, &addrs, node)
+		if (net_eq(e->la.net, net) && ipv6_addr_equal(&e->la.addr, addr) &&
+		    (!scoped || !scope || e->la.scope == scope))
+			return e;
+	return NULL;
+}
+
+static struct rds_rdma_dev *lookup(struct net *net, const struct in6_addr *addr, u32 scope)
+{
+	struct rds_rdma_dev *dev = NULL;
+	struct addr_entry *e;
+
+	spin_lock_bh(&addrs_lock);
+	e = entry_find(net, addr, scope);
+	if (e) {
+		dev = e->dev;
+		kref_get(&dev->ref);
+	}
+	spin_unlock_bh(&addrs_lock);
+	return dev;
+}
+
+struct rds_rdma_dev *rds_rdma_dev_by_addr(struct net *net, const struct in6_addr *addr,
+					  u32 scope)
+{
+	struct rds_rdma_dev *dev = lookup(net, addr, scope);
+
+	/* Something changed just now, and the address may be what did. */
+	if (!dev && work_busy(&scan_work)) {
+		flush_work(&scan_work);
+		dev = lookup(net, addr, scope);
+	}
+	return dev;
+}
+
+/* Implements &rds_transport.addr_local; loopback addresses are never in the table. */
+bool rds_rdma_addr_local(struct net *net, const struct in6_addr *addr, u32 scope)
+{
+	struct rds_rdma_dev *dev = rds_rdma_dev_by_addr(net, addr, scope);
+
+	if (dev)
+		rds_rdma_dev_put(dev);
+	return dev;
+}
+
+/* How good an address is for the registrar; 0: not at all.  Under RCU. */
+static unsigned int rank(const struct rds_rdma_laddr *la)
+{
+	struct net_device *ndev;
+
+	/* The ids of the registrar would keep another namespace from ever going. */
+	if (!net_eq(la->net, &init_net))
+		return 0;
+	/*
+	 * What is sent over an interface that is down fails, and a failure of its management
+	 * queue pair is one that rxe does not recover from.
+	 */
+	ndev = dev_get_by_index_rcu(la->net, la->ifindex);
+	if (!ndev || !(ndev->flags & IFF_UP))
+		return 0;
+	if (ipv6_addr_v4mapped(&la->addr))
+		return 3;
+	return la->scope ? 1 : 2;
+}
+
+/* The address of a device that is best for its registrar, if there is one. */
+bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la)
+{
+	unsigned int best = 0, r;
+	struct addr_entry *e;
+
+	rcu_read_lock();
+	spin_lock_bh(&addrs_lock);
+	list_for_each_entry(e, &addrs, node) {
+		r = e->dev == dev ? rank(&e->la) : 0;
+		if (r > best) {
+			*la = e->la;
+			best = r;
+		}
+	}
+	spin_unlock_bh(&addrs_lock);
+	rcu_read_unlock();
+	return best;
+}
+
+/* The id that is asked for its device has no events. */
+static int probe_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
+{
+	return 0;
+}
+
+/* The device that an address leads to, counted, or NULL */
+static struct rds_rdma_dev *probe(const struct rds_rdma_laddr *la)
+{
+	struct rds_rdma_dev *dev = NULL;
+	struct sockaddr_storage ss;
+	struct rdma_cm_id *id;
+
+	id = rdma_create_id(la->net, probe_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return NULL;
+	rds_rdma_sockaddr(&ss, la, 0);
+	if (!rdma_bind_addr(id, (struct sockaddr *)&ss))
+		dev = rds_rdma_dev_get(id->device);
+	rdma_destroy_id(id);
+	if (dev && dev->props.first_net_only && !net_eq(la->net, &init_net)) {
+		rds_rdma_dev_put(dev);
+		dev = NULL;
+	}
+	return dev;
+}
+
+static u16 listen_port(const struct addr_entry *e)
+{
+	return e->dev->props.iwarp || ipv6_addr_v4mapped(&e->la.addr) ? RDS_RDMA_PORT :
+									RDS_RDMA_PORT_IPV6;
+}
+
+/* Returns false if it should be tried again. */
+static bool listen(struct addr_entry *e)
+{
+	struct sockaddr_storage ss;
+	struct rdma_cm_id *id;
+	int err;
+
+	if (e->listener || !net_eq(e->la.net, &init_net))
+		return true;
+	id = rdma_create_id(e->la.net, rds_rdma_listen_event, e, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return false;
+	rds_rdma_sockaddr(&ss, &e->la, listen_port(e));
+	err = rdma_bind_addr(id, (struct sockaddr *)&ss);
+	if (!err)
+		err = rdma_listen(id, BACKLOG);
+	if (!err) {
+		e->listener = id;
+		e->told = false;
+		return true;
+	}
+	rdma_destroy_id(id);
+	if (!e->told)
+		pr_warn_ratelimited("rds_rdma: cannot listen on %pISpc: error %d%s\n", &ss, err,
+				    err == -EADDRINUSE && e->dev->props.iwarp ?
+				    ", iWARP needs the TCP port of that number" : "");
+	e->told = true;
+	return false;
+}
+
+static void end_conn(struct rds_rdma_conn *conn, void *arg)
+{
+	const struct rds_rdma_laddr *la = arg;
+
+	if (conn->path && net_eq(conn->path->net, la->net) &&
+	    ipv6_addr_equal(&conn->path->addr->laddr, &la->addr) &&
+	    (!la->scope || conn->path->addr->ifindex == la->scope))
+		rds_rdma_conn_fail(conn, RDS_DROP_ADDR_GONE);
+}
+
+/* Under scan_lock.  Connections are the device's affair if that goes as a whole. */
+static void entry_drop(struct addr_entry *e, bool dev_gone)
+{
+	spin_lock_bh(&addrs_lock);
+	list_del(&e->node);
+	spin_unlock_bh(&addrs_lock);
+
+	/* On return no handler runs that has @e. */
+	if (e->listener)
+		rdma_destroy_id(e->listener);
+	if (!dev_gone) {
+		rds_rdma_dev_each_conn(e->dev, end_conn, &e->la);
+		rds_rdma_registrar_addr_gone(e->dev, &e->la);
+	}
+	rds_rdma_dev_put(e->dev);
+	kfree(e);
+}
+
+/* False if no device has the address. */
+static bool entry_add(const struct rds_rdma_laddr *la, bool *retry)
+{
+	struct rds_rdma_dev *dev = probe(la);
+	struct addr_entry *e;
+
+	if (!dev)
+		return false;
+	e = kzalloc_obj(*e);
+	if (!e) {
+		rds_rdma_dev_put(dev);
+		*retry = true;
+		return true;
+	}
+	e->la = *la;
+	e->dev = dev;
+	e->seen = true;
+	spin_lock_bh(&addrs_lock);
+	list_add_tail(&e->node, &addrs);
+	spin_unlock_bh(&addrs_lock);
+	if (!listen(e))
+		*retry = true;
+	rds_rdma_registrar_kick(dev);
+	return true;
+}
+
+static void found_add(struct list_head *found, struct net *net, int ifindex,
+		      const struct in6_addr *addr)
+{
+	struct addr_found *f = kzalloc_obj(*f, GFP_ATOMIC);
+
+	if (!f) {
+		tentative = true;
+		return;
+	}
+	f->la.net = net;
+	f->la.ifindex = ifindex;
+	f->la.addr = *addr;
+	if (ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL)
+		f->la.scope = ifindex;
+	list_add_tail(&f->node, found);
+}
+
+static void collect_v6(struct list_head *found, struct net *net, struct net_device *ndev)
+{
+	struct inet6_dev *idev = __in6_dev_get(ndev);
+	struct inet6_ifaddr *ifa;
+
+	if (!idev)
+		return;
+	read_lock_bh(&idev->lock);
+	list_for_each_entry(ifa, &idev->addr_list, if_list) {
+		if (ifa->flags & IFA_F_DADFAILED || ipv6_addr_loopback(&ifa->addr))
+			continue;
+		/* No notifier tells of the end of duplicate address detection. */
+		if (ifa->flags & IFA_F_TENTATIVE && !(ifa->flags & IFA_F_OPTIMISTIC))
+			tentative = true;
+		else
+			found_add(found, net, ndev->ifindex, &ifa->addr);
+	}
+	read_unlock_bh(&idev->lock);
+}
+
+static void collect(struct list_head *found, struct net *net)
+{
+	struct net_device *ndev;
+	struct in_device *idev;
+	struct in_ifaddr *ifa;
+	struct in6_addr addr;
+
+	rcu_read_lock();
+	for_each_netdev_rcu(net, ndev) {
+		idev = __in_dev_get_rcu(ndev);
+		if (idev) {
+			in_dev_for_each_ifa_rcu(ifa, idev) {
+				if (ipv4_is_loopback(ifa->ifa_local))
+					continue;
+				ipv6_addr_set_v4mapped(ifa->ifa_local, &addr);
+				found_add(found, net, ndev->ifindex, &addr);
+			}
+		}
+		if (IS_ENABLED(CONFIG_IPV6))
+			collect_v6(found, net, ndev);
+	}
+	rcu_read_unlock();
+}
+
+/* What kinds of devices there are */
+struct kinds {
+	bool	any;
+	bool	other_nets;
+	bool	roce;
+};
+
+static void kinds_of(struct rds_rdma_dev *dev, void *arg)
+{
+	struct kinds *k = arg;
+
+	k->any = true;
+	k->other_nets |= !dev->props.first_net_only;
+	k->roce |= rdma_protocol_roce(dev->ib, rdma_start_port(dev->ib));
+}
+
+/*
+ * RoCE: ib_core learns of addresses by a work item of its own.  A new address is not to be
+ * missing because that one is behind ours.
+ */
+static void rescan_roce(struct rds_rdma_dev *dev, void *arg)
+{
+	if (rdma_protocol_roce(dev->ib, rdma_start_port(dev->ib)))
+		rdma_roce_rescan_device(dev->ib);
+}
+
+/* Takes what is known out of @found, drops what is not there any more. */
+static void scan_old(struct list_head *found, bool *retry)
+{
+	struct addr_entry *e, *tmp;
+	struct addr_found *f, *ftmp;
+
+	list_for_each_entry(e, &addrs, node)
+		e->seen = false;
+	list_for_each_entry_safe(f, ftmp, found, node) {
+		list_for_each_entry(e, &addrs, node)
+			if (la_same(&e->la, &f->la))
+				break;
+		if (list_entry_is_head(e, &addrs, node))
+			continue;
+		e->seen = true;
+		list_del(&f->node);
+		kfree(f);
+	}
+	list_for_each_entry_safe(e, tmp, &addrs, node) {
+		if (!e->seen) {
+			entry_drop(e, false);
+			continue;
+		}
+		if (!listen(e))
+			*retry = true;
+		/* Its interface may have come up. */
+		rds_rdma_registrar_kick(e->dev);
+	}
+}
+
+/* Takes those out of @found that a device has. */
+static void scan_new(struct list_head *found, bool *retry)
+{
+	struct addr_found *f, *tmp;
+
+	list_for_each_entry_safe(f, tmp, found, node) {
+		struct net *net = maybe_get_net(f->la.net);
+
+		if (!net || entry_add(&f->la, retry)) {
+			list_del(&f->node);
+			kfree(f);
+		}
+		if (net)
+			put_net(net);
+	}
+}
+
+static void scan(struct work_struct *work)
+{
+	struct kinds kinds = {};
+	struct addr_found *f, *tmp;
+	struct addr_net *an;
+	bool retry = false;
+	LIST_HEAD(found);
+
+	mutex_lock(&scan_lock);
+	tentative = false;
+	rds_rdma_dev_each(kinds_of, &kinds);
+	list_for_each_entry(an, &nets, node)
+		if (kinds.any && (kinds.other_nets || net_eq(an->net, &init_net)))
+			collect(&found, an->net);
+	scan_old(&found, &retry);
+	scan_new(&found, &retry);
+	if (!list_empty(&found) && kinds.roce) {
+		rds_rdma_dev_each(rescan_roce, NULL);
+		scan_new(&found, &retry);
+	}
+	list_for_each_entry_safe(f, tmp, &found, node)
+		kfree(f);
+	if (retry || tentative)
+		queue_delayed_work(rds_rdma_wq, &retry_work, RETRY_TIME);
+	mutex_unlock(&scan_lock);
+}
+
+void rds_rdma_addr_dev_gone(struct rds_rdma_dev *dev)
+{
+	struct addr_entry *e, *tmp;
+
+	mutex_lock(&scan_lock);
+	list_for_each_entry_safe(e, tmp, &addrs, node)
+		if (e->dev == dev)
+			entry_drop(e, true);
+	mutex_unlock(&scan_lock);
+}
+
+/* From here on addresses of @net are looked for. */
+int rds_rdma_addr_net_init(struct net *net)
+{
+	struct addr_net *an = kzalloc_obj(*an);
+
+	if (!an)
+		return -ENOMEM;
+	an->net = net;
+	mutex_lock(&scan_lock);
+	list_add_tail(&an->node, &nets);
+	mutex_unlock(&scan_lock);
+	rds_rdma_addr_kick();
+	return 0;
+}
+
+/* On return no listener of @net is there; its connections are left to the core. */
+void rds_rdma_addr_net_exit(struct net *net)
+{
+	struct addr_entry *e, *etmp;
+	struct addr_net *an, *tmp;
+
+	mutex_lock(&scan_lock);
+	list_for_each_entry_safe(an, tmp, &nets, node) {
+		if (net_eq(an->net, net)) {
+			list_del(&an->node);
+			kfree(an);
+		}
+	}
+	list_for_each_entry_safe(e, etmp, &addrs, node) {
+		if (!net_eq(e->la.net, net))
+			continue;
+		rds_rdma_registrar_addr_gone(e->dev, &e->la);
+		entry_drop(e, true);
+	}
+	mutex_unlock(&scan_lock);
+}
+
+/* May be called in atomic context (IPv6). */
+static int addr_event(struct notifier_block *nb, unsigned long event, void *arg)
+{
+	rds_rdma_addr_kick();
+	return NOTIFY_DONE;
+}
+
+static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
+{
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_REGISTER:
+	case NETDEV_UNREGISTER:
+	case NETDEV_CHANGEADDR:
+	case NETDEV_CHANGE:
+		rds_rdma_addr_kick();
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block inet_nb = { .notifier_call = addr_event };
+static struct notifier_block inet6_nb = { .notifier_call = addr_event };
+static struct notifier_block netdev_nb = { .notifier_call = netdev_event };
+
+int rds_rdma_addr_init(void)
+{
+	int err = register_netdevice_notifier(&netdev_nb);
+
+	if (err)
+		return err;
+	err = register_inetaddr_notifier(&inet_nb);
+	if (err)
+		goto out_netdev;
+	err = register_inet6addr_notifier(&inet6_nb);
+	if (!err)
+		return 0;
+	unregister_inetaddr_notifier(&inet_nb);
+out_netdev:
+	unregister_netdevice_notifier(&netdev_nb);
+	return err;
+}
+
+/* The devices and namespaces are gone already. */
+void rds_rdma_addr_exit(void)
+{
+	unregister_inet6addr_notifier(&inet6_nb);
+	unregister_inetaddr_notifier(&inet_nb);
+	unregister_netdevice_notifier(&netdev_nb);
+	cancel_delayed_work_sync(&retry_work);
+	cancel_work_sync(&scan_work);
+	/* The scan may have queued it once more. */
+	cancel_delayed_work_sync(&retry_work);
+	cancel_work_sync(&scan_work);
+	WARN_ON_ONCE(!list_empty(&addrs) || !list_empty(&nets));
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * RDMA devices: what they can do, and their coming and going.
+ */
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+#include "devlayer.h"
+#include "rdma.h"
+
+static LIST_HEAD(devs);
+static DEFINE_MUTEX(devs_lock);		/* changes of the list, and long walks */
+static DEFINE_SPINLOCK(devs_spin);	/* changes, and look-up in CM handlers */
+static DEFINE_MUTEX(tell_lock);		/* one walk over connections at a time */
+
+static void dev_free(struct kref *ref)
+{
+	struct rds_rdma_dev *dev = container_of(ref, struct rds_rdma_dev, ref);
+
+	rds_rdma_registrar_free(dev);
+	kfree(dev);
+}
+
+void rds_rdma_dev_put(struct rds_rdma_dev *dev)
+{
+	kref_put(&dev->ref, dev_free);
+}
+
+struct rds_rdma_dev *rds_rdma_dev_get(struct ib_device *ib)
+{
+	struct rds_rdma_dev *dev, *found = NULL;
+
+	if (!ib)
+		return NULL;
+	spin_lock_bh(&devs_spin);
+	list_for_each_entry(dev, &devs, node) {
+		if (dev->ib == ib) {
+			kref_get(&dev->ref);
+			found = dev;
+			break;
+		}
+	}
+	spin_unlock_bh(&devs_spin);
+	return found;
+}
+
+void rds_rdma_dev_each(void (*fn)(struct rds_rdma_dev *dev, void *arg), void *arg)
+{
+	struct rds_rdma_dev *dev;
+
+	mutex_lock(&devs_lock);
+	list_for_each_entry(dev, &devs, node)
+		fn(dev, arg);
+	mutex_unlock(&devs_lock);
+}
+
+bool rds_rdma_dev_hold(struct rds_rdma_dev *dev)
+{
+	bool ok;
+
+	spin_lock_bh(&dev->lock);
+	ok = !dev->gone;
+	if (ok)
+		dev->users++;
+	spin_unlock_bh(&dev->lock);
+	return ok;
+}
+
+void rds_rdma_dev_release(struct rds_rdma_dev *dev)
+{
+	spin_lock_bh(&dev->lock);
+	dev->users--;
+	wake_up_all(&dev->idle);
+	spin_unlock_bh(&dev->lock);
+}
+
+bool rds_rdma_dev_enter(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn)
+{
+	bool ok;
+
+	spin_lock_bh(&dev->lock);
+	ok = !dev->gone;
+	if (ok) {
+		list_add_tail(&conn->dev_node, &dev->conns);
+		kref_get(&dev->ref);
+	}
+	spin_unlock_bh(&dev->lock);
+	return ok;
+}
+
+void rds_rdma_dev_leave(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn)
+{
+	spin_lock_bh(&dev->lock);
+	while (dev->telling == conn) {
+		spin_unlock_bh(&dev->lock);
+		wait_event(dev->idle, READ_ONCE(dev->telling) != conn);
+		spin_lock_bh(&dev->lock);
+	}
+	list_del_init(&conn->dev_node);
+	wake_up_all(&dev->idle);
+	spin_unlock_bh(&dev->lock);
+	rds_rdma_dev_put(dev);
+}
+
+void rds_rdma_dev_each_conn(struct rds_rdma_dev *dev,
+			    void (*fn)(struct rds_rdma_conn *conn, void *arg), void *arg)
+{
+	struct rds_rdma_conn *conn;
+	LIST_HEAD(todo);
+
+	mutex_lock(&tell_lock);
+	spin_lock_bh(&dev->lock);
+	/* Those that enter from here on go to the list proper and are not met; nor need they be. */
+	list_splice_init(&dev->conns, &todo);
+	while (!list_empty(&todo)) {
+		conn = list_first_entry(&todo, struct rds_rdma_conn, dev_node);
+		list_move_tail(&conn->dev_node, &dev->conns);
+		WRITE_ONCE(dev->telling, conn);
+		spin_unlock_bh(&dev->lock);
+
+		fn(conn, arg);
+
+		spin_lock_bh(&dev->lock);
+		WRITE_ONCE(dev->telling, NULL);
+		wake_up_all(&dev->idle);
+	}
+	spin_unlock_bh(&dev->lock);
+	mutex_unlock(&tell_lock);
+}
+
+static void props_fill(struct rds_rdma_props *p, const struct ib_device *ib)
+{
+	const struct ib_device_attr *attr = &ib->attrs;
+
+	p->iwarp = rdma_protocol_iwarp(ib, rdma_start_port(ib));
+	p->rnr = !p->iwarp;
+	p->read_sink_mr = p->iwarp;
+	p->active_first = p->iwarp;
+	p->write_early = p->iwarp;
+	p->remote_inv = p->iwarp;
+	p->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
+	p->masked = p->atomics && attr->masked_atomic_cap != IB_ATOMIC_NONE;
+	/* What copies with the processor sends through the IP stack, that of the first namespace. */
+	p->first_net_only = ib_uses_virt_dma((struct ib_device *)ib);
+	p->max_sge = max(attr->max_send_sge, 1);
+	p->max_sge_rd = attr->max_sge_rd > 0 ? attr->max_sge_rd : p->max_sge;
+	p->max_recv_sge = max(attr->max_recv_sge, 1);
+	p->max_qp_wr = attr->max_qp_wr;
+	p->max_fr_pages = attr->max_fast_reg_page_list_len;
+	p->max_rd_atom = clamp(attr->max_qp_rd_atom, 0, U8_MAX);
+	p->max_init_rd_atom = clamp(attr->max_qp_init_rd_atom, 0, U8_MAX);
+}
+
+/* Called in any context, and often. */
+static void dev_event(struct ib_event_handler *handler, struct ib_event *ev)
+{
+	switch (ev->event) {
+	case IB_EVENT_GID_CHANGE:
+	case IB_EVENT_PORT_ACTIVE:
+	case IB_EVENT_PORT_ERR:
+		rds_rdma_addr_kick();
+		break;
+	default:
+		break;
+	}
+}
+
+static struct ib_client rds_rdma_client;
+
+/* Implements &ib_client.add */
+static int dev_add(struct ib_device *ib)
+{
+	struct rds_rdma_dev *dev;
+	int err;
+
+	if (!(ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS) ||
+	    !ib->attrs.max_fast_reg_page_list_len)
+		return -EOPNOTSUPP;
+
+	dev = kzalloc_obj(*dev);
+	if (!dev)
+		return -ENOMEM;
+	kref_init(&dev->ref);
+	dev->ib = ib;
+	spin_lock_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->conns);
+	init_waitqueue_head(&dev->idle);
+	props_fill(&dev->props, ib);
+	rds_rdma_mr_dev_init(dev);
+
+	err = rds_rdma_registrar_create(dev);
+	if (err)
+		goto out;
+	dev->pd = ib_alloc_pd(ib, 0);
+	if (IS_ERR(dev->pd)) {
+		err = PTR_ERR(dev->pd);
+		goto out;
+	}
+	INIT_IB_EVENT_HANDLER(&dev->events, ib, dev_event);
+	ib_register_event_handler(&dev->events);
+	ib_set_client_data(ib, &rds_rdma_client, dev);
+
+	mutex_lock(&devs_lock);
+	spin_lock_bh(&devs_spin);
+	list_add_tail(&dev->node, &devs);
+	spin_unlock_bh(&devs_spin);
+	mutex_unlock(&devs_lock);
+	rds_rdma_addr_kick();
+	return 0;
+
+out:
+	rds_rdma_dev_put(dev);
+	return err;
+}
+
+static void tell_gone(struct rds_rdma_conn *conn, void *arg)
+{
+	rds_rdma_conn_device_gone(conn);
+}
+
+static bool dev_unused(struct rds_rdma_dev *dev)
+{
+	bool unused;
+
+	spin_lock_bh(&dev->lock);
+	unused = list_empty(&dev->conns) && !dev->users;
+	spin_unlock_bh(&dev->lock);
+	return unused;
+}
+
+/* Implements &ib_client.remove: on return nothing of ours is left in the device. */
+static void dev_remove(struct ib_device *ib, void *data)
+{
+	struct rds_rdma_dev *dev = data;
+
+	ib_unregister_event_handler(&dev->events);
+	mutex_lock(&devs_lock);
+	spin_lock_bh(&devs_spin);
+	list_del(&dev->node);
+	spin_unlock_bh(&devs_spin);
+	mutex_unlock(&devs_lock);
+
+	spin_lock_bh(&dev->lock);
+	dev->gone = true;
+	spin_unlock_bh(&dev->lock);
+
+	/* In this order: no new connections from peers, none of those that are, no new keys. */
+	rds_rdma_addr_dev_gone(dev);
+	rds_rdma_dev_each_conn(dev, tell_gone, NULL);
+	rds_rdma_registrar_stop(dev);
+	wait_event(dev->idle, dev_unused(dev));
+	rds_rdma_mr_dev_gone(dev);
+	/* Owners of keys that were a moment quicker */
+	wait_event(dev->idle, dev_unused(dev));
+
+	ib_dealloc_pd(dev->pd);
+	dev->pd = NULL;
+	dev->ib = NULL;
+	rds_rdma_dev_put(dev);
+}
+
+static struct ib_client rds_rdma_client = {
+	.name	= "rds_rdma",
+	.add	= dev_add,
+	.remove	= dev_remove,
+};
+
+int rds_rdma_dev_init(void)
+{
+	int err = rds_rdma_addr_init();
+
+	if (err)
+		return err;
+	err = ib_register_client(&rds_rdma_client);
+	if (err)
+		rds_rdma_addr_exit();
+	return err;
+}
+
+void rds_rdma_dev_exit(void)
+{
+	ib_unregister_client(&rds_rdma_client);
+	rds_rdma_addr_exit();
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the files of the device layer (device, addr, registrar, mr) share among themselves and
+ * with main.c.  Objects and their life: device.h.
+ *
+ * Locks, outermost first:
+ *
+ *   scan_lock (addr.c, mutex): one change of the table of addresses at a time.  Handlers of
+ *	listeners must not take it, nor wait for anybody who does: listeners are destroyed under it.
+ *     > devs_lock (device.c, mutex): the list of devices; whoever holds it keeps the devices
+ *	 there from going
+ *       > rtnl (inside ib_core)
+ *   addrs_lock (addr.c, spin): look-up in the table; a leaf
+ *   rds_rdma_registrar.lock (spin, bh) > what ib_post_send() takes
+ *   rds_rdma_dev.lock (spin, bh): a leaf
+ */
+#ifndef _RDS_RDMA_DEVLAYER_H
+#define _RDS_RDMA_DEVLAYER_H
+
+#include <linux/completion.h>
+#include <linux/percpu.h>
+#include <linux/socket.h>
+
+#include "device.h"
+#include "stats.h"
+
+/* Counters of devices; they belong to no namespace and are shown in the first one. */
+DECLARE_PER_CPU(struct rds_rdma_stats, rds_rdma_dev_stats);
+#define rds_rdma_dev_stats_inc(field)	this_cpu_inc(rds_rdma_dev_stats.field)
+
+/* device.c */
+
+/*
+ * Keep the ib_device of @dev for the length of a call; false if it is going.  The removal of
+ * the device waits for the release.
+ */
+bool rds_rdma_dev_hold(struct rds_rdma_dev *dev);
+void rds_rdma_dev_release(struct rds_rdma_dev *dev);
+
+/* Call @fn for every device; they stay in place meanwhile.  May sleep. */
+void rds_rdma_dev_each(void (*fn)(struct rds_rdma_dev *dev, void *arg), void *arg);
+
+/* Call @fn for every connection that is entered.  @fn may sleep but not wait for it to leave. */
+void rds_rdma_dev_each_conn(struct rds_rdma_dev *dev,
+			    void (*fn)(struct rds_rdma_conn *conn, void *arg), void *arg);
+
+/* addr.c */
+
+/**
+ * struct rds_rdma_laddr - a local address
+ * @net: namespace, no reference
+ * @addr: IPv4 as v4-mapped
+ * @scope: interface for link-local addresses, otherwise 0
+ * @ifindex: interface that has it
+ */
+struct rds_rdma_laddr {
+	struct net	*net;
+	struct in6_addr	addr;
+	u32		scope;
+	int		ifindex;
+};
+
+int rds_rdma_addr_init(void);
+void rds_rdma_addr_exit(void);
+void rds_rdma_addr_kick(void);		/* look again; any context */
+void rds_rdma_addr_dev_gone(struct rds_rdma_dev *dev);
+int rds_rdma_addr_net_init(struct net *net);
+void rds_rdma_addr_net_exit(struct net *net);
+bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la);
+void rds_rdma_sockaddr(struct sockaddr_storage *ss, const struct rds_rdma_laddr *la, u16 port);
+
+/* registrar.c */
+
+/**
+ * struct rds_rdma_reg_req - a request to the registrar
+ * @cqe: its completion
+ * @node: in rds_rdma_registrar.reqs
+ * @reg: registrar it was given to
+ * @done: it is over
+ * @status: how it ended
+ */
+struct rds_rdma_reg_req {
+	struct ib_cqe			cqe;
+	struct list_head		node;
+	struct rds_rdma_registrar	*reg;
+	struct completion		done;
+	enum ib_wc_status		status;
+};
+
+int rds_rdma_registrar_create(struct rds_rdma_dev *dev);
+void rds_rdma_registrar_stop(struct rds_rdma_dev *dev);
+void rds_rdma_registrar_free(struct rds_rdma_dev *dev);
+void rds_rdma_registrar_kick(struct rds_rdma_dev *dev);
+void rds_rdma_registrar_addr_gone(struct rds_rdma_dev *dev, const struct rds_rdma_laddr *la);
+
+/*
+ * Wait until requests can be made: 0, -EAGAIN after some seconds, -EINTR, -ENODEV.
+ */
+int rds_rdma_registrar_wait(struct rds_rdma_dev *dev);
+
+/*
+ * Carry a request out and wait for it: 0; -EAGAIN: the registrar is not there or went, the
+ * request was carried out or was not; -EINVAL: the device refused it.
+ */
+int rds_rdma_registrar_run(struct rds_rdma_dev *dev, struct rds_rdma_reg_req *req,
+			   struct ib_send_wr *wr);
+
+/* mr.c */
+void rds_rdma_mr_dev_init(struct rds_rdma_dev *dev);
+void rds_rdma_mr_dev_gone(struct rds_rdma_dev *dev);
+
+#endif

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The registrar of a device: a queue pair connected to another of the same device, over which
+ * keys are made and ended.  It carries no data.  Keys need a queue pair in the connected state,
+ * and a program may want one before it has any connection.
+ *
+ * It is made, and made anew when it fails, by a work item, which is the only one that touches
+ * the ids and queue pairs; CM handlers only say what happened and completions only wake.  Ids:
+ * @init connects to a private listener at a random port, which takes the one request that has
+ * our secret with it and goes when the connection stands.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+
+#include "devlayer.h"
+#include "rdma.h"
+
+#define REG_DEPTH	64
+#define REG_STEP_TIME	(5 * HZ)	/* for one step of connecting */
+#define REG_CM_MS	2000		/* for rdma_cm's own part of it */
+#define REG_WAIT_TIME	(5 * HZ)	/* for users, until it is ready */
+#define REG_RUN_TIME	(5 * HZ)	/* for a request; longer means it is broken */
+#define REG_BACKOFF_MIN	max(1, HZ / 20)
+#define REG_BACKOFF_MAX	(5 * HZ)
+
+/* What CM handlers have said */
+#define REG_EV_ADDR	BIT(0)
+#define REG_EV_ROUTE	BIT(1)
+#define REG_EV_REQUEST	BIT(2)
+#define REG_EV_UP	BIT(3)
+
+/**
+ * struct rds_rdma_registrar - see above
+ * @dev: its device, which outlives it
+ * @work: makes and unmakes it
+ * @wait: for all that is waited for here
+ * @lock: (spin, bh) guards what follows, to @events
+ * @up: requests can be made
+ * @broken: it is to be made anew
+ * @stop: the device goes
+ * @inflight: requests under way
+ * @reqs: these
+ * @events: REG_EV_*
+ * @addr: address it is bound to, under @lock
+ * @secret: what its connection request carries
+ * @backoff: before the next attempt, in ticks
+ * @listen: private listener
+ * @init: connecting id; its queue pair takes the requests
+ * @acc: the other end
+ * @cq: of both queue pairs
+ * @used: it was up, so that there may be requests in @init's queue pair
+ */
+struct rds_rdma_registrar {
+	struct rds_rdma_dev	*dev;
+	struct delayed_work	work;
+	wait_queue_head_t	wait;
+
+	spinlock_t		lock;
+	bool			up;
+	bool			broken;
+	bool			stop;
+	unsigned int		inflight;
+	struct list_head	reqs;
+	unsigned int		events;
+	struct rds_rdma_laddr	addr;
+
+	u64			secret;
+	unsigned long		backoff;
+	struct rdma_cm_id	*listen;
+	struct rdma_cm_id	*init;
+	struct rdma_cm_id	*acc;
+	struct ib_cq		*cq;
+	bool			used;
+};
+
+/* Any context but hard interrupts */
+static void reg_fail(struct rds_rdma_registrar *reg)
+{
+	bool was_up;
+
+	spin_lock_bh(&reg->lock);
+	was_up = reg->up;
+	reg->up = false;
+	reg->broken = true;
+	if (was_up && !reg->stop) {
+		rds_rdma_dev_stats_inc(rdma_registrar_rebuilt);
+		mod_delayed_work(rds_rdma_wq, &reg->work, 0);
+	}
+	wake_up_all(&reg->wait);
+	spin_unlock_bh(&reg->lock);
+}
+
+static void reg_says(struct rds_rdma_registrar *reg, unsigned int event)
+{
+	spin_lock_bh(&reg->lock);
+	reg->events |= event;
+	wake_up_all(&reg->wait);
+	spin_unlock_bh(&reg->lock);
+}
+
+/* A stranger that found the port is refused: rdma_cm rejects for a handler that fails. */
+static int reg_request(struct rds_rdma_registrar *reg, struct rdma_cm_id *id,
+		       const struct rdma_conn_param *param)
+{
+	bool ours = param->private_data && param->private_data_len >= sizeof(reg->secret) &&
+		    !memcmp(param->private_data, &reg->secret, sizeof(reg->secret));
+
+	if (!ours || reg->acc)
+		return -ECONNREFUSED;
+	reg->acc = id;
+	reg_says(reg, REG_EV_REQUEST);
+	return 0;
+}
+
+static int reg_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
+{
+	struct rds_rdma_registrar *reg = id->context;
+
+	switch (ev->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		return reg_request(reg, id, &ev->param.conn);
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		reg_says(reg, REG_EV_ADDR);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		reg_says(reg, REG_EV_ROUTE);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (id != READ_ONCE(reg->acc))
+			reg_says(reg, REG_EV_UP);
+		break;
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		break;
+	default:
+		reg_fail(reg);
+		break;
+	}
+	return 0;
+}
+
+static void reg_qp_event(struct ib_event *ev, void *context)
+{
+	switch (ev->event) {
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+	case IB_EVENT_DEVICE_FATAL:
+		reg_fail(context);
+		break;
+	default:
+		break;
+	}
+}
+
+static int reg_step(struct rds_rdma_registrar *reg, unsigned int event)
+{
+	wait_event_timeout(reg->wait, READ_ONCE(reg->events) & event || READ_ONCE(reg->broken) ||
+			   READ_ONCE(reg->stop), REG_STEP_TIME);
+	return READ_ONCE(reg->events) & event && !READ_ONCE(reg->broken) ? 0 : -EAGAIN;
+}
+
+static int reg_qp(struct rds_rdma_registrar *reg, struct rdma_cm_id *id, unsigned int depth)
+{
+	struct ib_qp_init_attr attr = {
+		.event_handler	= reg_qp_event,
+		.qp_context	= reg,
+		.send_cq	= reg->cq,
+		.recv_cq	= reg->cq,
+		.cap		= {
+			.max_send_wr	= depth + 1,	/* one to drain it */
+			.max_recv_wr	= 1,
+			.max_send_sge	= 1,
+			.max_recv_sge	= 1,
+		},
+		.sq_sig_type	= IB_SIGNAL_REQ_WR,
+		.qp_type	= IB_QPT_RC,
+	};
+
+	return rdma_create_qp(id, reg->dev->pd, &attr);
+}
+
+static int reg_listen(struct rds_rdma_registrar *reg)
+{
+	struct sockaddr_storage ss;
+	struct rdma_cm_id *id;
+	int err;
+
+	id = rdma_create_id(reg->addr.net, reg_event, reg, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	reg->listen = id;
+	rds_rdma_sockaddr(&ss, &reg->addr, 0);
+	err = rdma_bind_addr(id, (struct sockaddr *)&ss);
+	if (!err && id->device != reg->dev->ib)
+		err = -ENODEV;
+	return err ?: rdma_listen(id, 1);
+}
+
+static int reg_resolve(struct rds_rdma_registrar *reg)
+{
+	struct sockaddr_storage src, dst = reg->listen->route.addr.src_addr;
+	struct rdma_cm_id *id;
+	int err;
+
+	id = rdma_create_id(reg->addr.net, reg_event, reg, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	reg->init = id;
+	rds_rdma_sockaddr(&src, &reg->addr, 0);
+	err = rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&dst, REG_CM_MS);
+	err = err ?: reg_step(reg, REG_EV_ADDR);
+	if (!err && id->device != reg->dev->ib)
+		err = -ENODEV;
+	err = err ?: rdma_resolve_route(id, REG_CM_MS);
+	return err ?: reg_step(reg, REG_EV_ROUTE);
+}
+
+static int reg_connect(struct rds_rdma_registrar *reg)
+{
+	struct rdma_conn_param param = {
+		.private_data		= &reg->secret,
+		.private_data_len	= sizeof(reg->secret),
+		.responder_resources	= 1,
+		.initiator_depth	= 1,
+		.retry_count		= 7,
+		.rnr_retry_count	= 7,
+	};
+	struct rdma_conn_param reply = {
+		.responder_resources	= 1,
+		.initiator_depth	= 1,
+		.rnr_retry_count	= 7,
+	};
+	int err = reg_qp(reg, reg->init, REG_DEPTH);
+
+	err = err ?: rdma_connect(reg->init, &param);
+	err = err ?: reg_step(reg, REG_EV_REQUEST);
+	err = err ?: reg_qp(reg, reg->acc, 1);
+	if (!err) {
+		rdma_lock_handler(reg->acc);
+		err = rdma_accept(reg->acc, &reply);
+		rdma_unlock_handler(reg->acc);
+	}
+	return err ?: reg_step(reg, REG_EV_UP);
+}
+
+static int reg_make(struct rds_rdma_registrar *reg)
+{
+	struct ib_cq *cq;
+	int err;
+
+	get_random_bytes(&reg->secret, sizeof(reg->secret));
+	/* A completion for each entry of both queue pairs, those that drain them included */
+	cq = ib_alloc_cq(reg->dev->ib, reg, REG_DEPTH + 8, 0, IB_POLL_WORKQUEUE);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	reg->cq = cq;
+	err = reg_listen(reg);
+	err = err ?: reg_resolve(reg);
+	err = err ?: reg_connect(reg);
+	if (err)
+		return err;
+	rdma_destroy_id(reg->listen);
+	reg->listen = NULL;
+	return 0;
+}
+
+static void reg_destroy_id(struct rdma_cm_id **id)
+{
+	if (!*id)
+		return;
+	if ((*id)->qp)
+		rdma_destroy_qp(*id);
+	rdma_destroy_id(*id);
+	*id = NULL;
+}
+
+/* Also of a half made one.  @up is false: nothing is posted any more. */
+static void reg_unmake(struct rds_rdma_registrar *reg)
+{
+	struct rds_rdma_reg_req *req, *tmp;
+	LIST_HEAD(left);
+
+	/* No request can come to the listener after this, so @acc does not change any more. */
+	reg_destroy_id(&reg->listen);
+	if (reg->used) {
+		rdma_disconnect(reg->init);
+		ib_drain_qp(reg->init->qp);
+	}
+	reg->used = false;
+	reg_destroy_id(&reg->init);
+	reg_destroy_id(&reg->acc);
+	if (reg->cq)
+		ib_free_cq(reg->cq);
+	reg->cq = NULL;
+
+	/* What the device forgot */
+	spin_lock_bh(&reg->lock);
+	list_splice_init(&reg->reqs, &left);
+	reg->inflight = 0;
+	spin_unlock_bh(&reg->lock);
+	list_for_each_entry_safe(req, tmp, &left, node) {
+		list_del_init(&req->node);
+		req->status = IB_WC_WR_FLUSH_ERR;
+		complete(&req->done);
+	}
+}
+
+static void reg_work(struct work_struct *work)
+{
+	struct rds_rdma_registrar *reg =
+		container_of(work, struct rds_rdma_registrar, work.work);
+	struct rds_rdma_laddr addr, again;
+	bool nothing;
+	int err;
+
+	spin_lock_bh(&reg->lock);
+	nothing = reg->up;
+	spin_unlock_bh(&reg->lock);
+	if (nothing)
+		return;
+	reg_unmake(reg);
+	/* It is kicked again when an address comes. */
+	if (!rds_rdma_addr_of_dev(reg->dev, &addr))
+		return;
+
+	spin_lock_bh(&reg->lock);
+	reg->broken = false;
+	reg->events = 0;
+	reg->addr = addr;
+	spin_unlock_bh(&reg->lock);
+
+	/* Had it gone meanwhile, rds_rdma_registrar_addr_gone() would not have known of it. */
+	err = rds_rdma_addr_of_dev(reg->dev, &again) &&
+	      ipv6_addr_equal(&again.addr, &addr.addr) && again.ifindex == addr.ifindex ?
+	      reg_make(reg) : -EAGAIN;
+
+	if (err)
+		pr_debug("rds_rdma: registrar at %pI6c: error %d, events %x\n", &addr.addr, err,
+			 reg->events);
+	spin_lock_bh(&reg->lock);
+	if (!err && !reg->broken && !reg->stop) {
+		reg->up = true;
+		reg->used = true;
+		reg->backoff = REG_BACKOFF_MIN;
+		wake_up_all(&reg->wait);
+	} else if (!reg->stop) {
+		queue_delayed_work(rds_rdma_wq, &reg->work, reg->backoff);
+		reg->backoff = min(2 * reg->backoff, (unsigned long)REG_BACKOFF_MAX);
+	}
+	spin_unlock_bh(&reg->lock);
+}
+
+int rds_rdma_registrar_create(struct rds_rdma_dev *dev)
+{
+	struct rds_rdma_registrar *reg = kzalloc_obj(*reg);
+
+	if (!reg)
+		return -ENOMEM;
+	reg->dev = dev;
+	INIT_DELAYED_WORK(&reg->work, reg_work);
+	init_waitqueue_head(&reg->wait);
+	spin_lock_init(&reg->lock);
+	INIT_LIST_HEAD(&reg->reqs);
+	reg->backoff = REG_BACKOFF_MIN;
+	dev->reg = reg;
+	return 0;
+}
+
+/* On return nothing of it is in the device, and no request is under way. */
+void rds_rdma_registrar_stop(struct rds_rdma_dev *dev)
+{
+	struct rds_rdma_registrar *reg = dev->reg;
+
+	spin_lock_bh(&reg->lock);
+	reg->stop = true;
+	reg->up = false;
+	wake_up_all(&reg->wait);
+	spin_unlock_bh(&reg->lock);
+	cancel_delayed_work_sync(&reg->work);
+	reg_unmake(reg);
+}
+
+void rds_rdma_registrar_free(struct rds_rdma_dev *dev)
+{
+	kfree(dev->reg);
+}
+
+/* Any context.  An address leads to the device. */
+void rds_rdma_registrar_kick(struct rds_rdma_dev *dev)
+{
+	struct rds_rdma_registrar *reg = dev->reg;
+
+	spin_lock_bh(&reg->lock);
+	if (!reg->stop && !reg->up)
+		mod_delayed_work(rds_rdma_wq, &reg->work, 0);
+	spin_unlock_bh(&reg->lock);
+}
+
+/* The address is out of the table already. */
+void rds_rdma_registrar_addr_gone(struct rds_rdma_dev *dev, const struct rds_rdma_laddr *la)
+{
+	struct rds_rdma_registrar *reg = dev->reg;
+	bool mine;
+
+	spin_lock_bh(&reg->lock);
+	mine = net_eq(reg->addr.net, la->net) && ipv6_addr_equal(&reg->addr.addr, &la->addr) &&
+	       reg->addr.ifindex == la->ifindex;
+	spin_unlock_bh(&reg->lock);
+	if (mine)
+		reg_fail(reg);
+}
+
+int rds_rdma_registrar_wait(struct rds_rdma_dev *dev)
+{
+	struct rds_rdma_registrar *reg = dev->reg;
+	long left;
+
+	left = wait_event_killable_timeout(reg->wait, READ_ONCE(reg->up) || READ_ONCE(reg->stop),
+					   REG_WAIT_TIME);
+	if (left < 0)
+		return -EINTR;
+	if (READ_ONCE(reg->stop))
+		return -ENODEV;
+	return left ? 0 : -EAGAIN;
+}
+
+/* &ib_cqe.done of requests */
+static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rds_rdma_reg_req *req = container_of(wc->wr_cqe, struct rds_rdma_reg_req, cqe);
+	struct rds_rdma_registrar *reg = req->reg;
+
+	/* The queue pair takes nothing any more after an error. */
+	if (wc->status != IB_WC_SUCCESS)
+		reg_fail(reg);
+	spin_lock_bh(&reg->lock);
+	list_del_init(&req->node);
+	reg->inflight--;
+	wake_up_all(&reg->wait);
+	spin_unlock_bh(&reg->lock);
+	req->status = wc->status;
+	complete(&req->done);
+}
+
+static int reg_post(struct rds_rdma_registrar *reg, struct rds_rdma_reg_req *req,
+		    struct ib_send_wr *wr)
+{
+	int err = -EAGAIN;
+
+	spin_lock_bh(&reg->lock);
+	while (reg->up && reg->inflight >= REG_DEPTH) {
+		spin_unlock_bh(&reg->lock);
+		wait_event(reg->wait, !READ_ONCE(reg->up) ||
+			   READ_ONCE(reg->inflight) < REG_DEPTH);
+		spin_lock_bh(&reg->lock);
+	}
+	if (reg->up) {
+		list_add_tail(&req->node, &reg->reqs);
+		reg->inflight++;
+		err = ib_post_send(reg->init->qp, wr, NULL);
+		if (err) {
+			list_del_init(&req->node);
+			reg->inflight--;
+		}
+	}
+	spin_unlock_bh(&reg->lock);
+	return err;
+}
+
+int rds_rdma_registrar_run(struct rds_rdma_dev *dev, struct rds_rdma_reg_req *req,
+			   struct ib_send_wr *wr)
+{
+	struct rds_rdma_registrar *reg = dev->reg;
+	int err;
+
+	req->reg = reg;
+	req->cqe.done = reg_done;
+	init_completion(&req->done);
+	wr->wr_cqe = &req->cqe;
+	wr->send_flags |= IB_SEND_SIGNALED;
+	wr->next = NULL;
+	err = reg_post(reg, req, wr);
+	if (err == -EAGAIN)
+		return err;
+	if (err) {
+		reg_fail(reg);
+		return -EAGAIN;
+	}
+	/* A registrar that does not answer is taken apart, which ends its requests. */
+	if (!wait_for_completion_timeout(&req->done, REG_RUN_TIME)) {
+		reg_fail(reg);
+		wait_for_completion(&req->done);
+	}
+	switch (req->status) {
+	case IB_WC_SUCCESS:
+		return 0;
+	case IB_WC_WR_FLUSH_ERR:
+		return -EAGAIN;
+	default:
+		return -EINVAL;
+	}
+}
