@@ -21,8 +21,9 @@
  * IB_POLL_SOFTIRQ) one at a time, in softirq.  xmit in process context, one at a time.
  *
  * Locks: rds_rdma_conn.tx_lock (spin, bh) guards what xmit and the completions share on the
- * sending side: free slots, credits, acknowledgements to send.  It is a leaf; ib_post_send() is called under it, so
- * that headers carry credits and acknowledgements in the order in which they leave.
+ * sending side: free slots, credits, acknowledgements to send.  ib_post_send() is called under
+ * it, so that headers carry credits and acknowledgements in the order in which they leave.
+ * rds_rdma_conn_fail() may be called under it; otherwise it is a leaf.  cm.h has the other lock.
  */
 #ifndef _RDS_RDMA_RDMA_H
 #define _RDS_RDMA_RDMA_H
@@ -37,6 +38,7 @@
 
 #include <net/rds/transport.h>
 
+#include "cm.h"
 #include "credit.h"
 #include "device.h"
 #include "privdata.h"
@@ -105,9 +107,12 @@ struct rds_rdma_recv {
  * @established: CM says so
  * @silent: the accepting end on a device with active_first: nothing may be sent yet
  * @up: rds_path_up() was called
- * @ending: path_close has begun, or the connection failed: nothing is posted any more
+ * @ending: path_close has begun, or the connection failed: nothing is posted any more.  path_close
+ *	takes @tx_lock after setting it and before it drains the queues: whoever posts, sends or
+ *	receives, looks at it and posts under @tx_lock.
  * @peer: what the peer's private data say
  * @connect_work: CM steps that would wait, outside of its handlers
+ * @cm: see cm.h
  *
  * send side (send.c, ack.c, op.c), under @tx_lock unless said otherwise:
  * @slots: RDS_RDMA_SEND_SLOTS
@@ -155,6 +160,7 @@ struct rds_rdma_conn {
 	bool			ending;
 	struct rds_rdma_peer	peer;
 	struct work_struct	connect_work;
+	struct rds_rdma_cm	cm;
 
 	spinlock_t		tx_lock;
 	struct rds_rdma_slot	*slots;
@@ -204,22 +210,28 @@ void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn);
  */
 void rds_rdma_conn_fail(struct rds_rdma_conn *conn, enum rds_drop_reason why);
 
-/* A first frame came while @silent: the connection may be brought up (softirq). */
+/* A first frame came while @silent or before @established (softirq). */
 void rds_rdma_conn_heard(struct rds_rdma_conn *conn);
 
 /*
- * data.c: what the data path needs for a connection.  _attr says what the queue pair must hold;
- * _create allocates rings (may sleep); _start posts the first receives, after the queue pair was
- * made and before connect or accept, and says how many there are in conn->credit; _stop runs
- * after ib_drain_qp(): every slot, receive and operation still there is ended as flushed, and
- * all memory freed.  _stop works on whatever _create and _start left, also when they failed.
+ * data.c: what the data path needs for a connection.  _attr says what the queue pair must hold,
+ * one request in each queue for ib_drain_qp() included; _create allocates rings (may sleep);
+ * _start posts the first receives, after the queue pair was made and before connect or accept,
+ * and says how many there are in conn->credit; _stop runs after ib_drain_qp(): every slot,
+ * receive and operation still there is ended as flushed, and all memory freed.  _stop works on
+ * whatever _create and _start left, also when they failed or were never called.
  */
 void rds_rdma_data_attr(const struct rds_rdma_dev *dev, struct ib_qp_init_attr *attr);
 int rds_rdma_data_create(struct rds_rdma_conn *conn);
 int rds_rdma_data_start(struct rds_rdma_conn *conn);
 void rds_rdma_data_stop(struct rds_rdma_conn *conn);
 
-/* The connection is established and conn->peer filled: credits and ack_seq take effect. */
+/*
+ * conn->peer is filled: credits and ack_seq take effect.  Process context.  The accepting end
+ * calls it before it accepts.  At the other end receives may complete before that, when the core
+ * does not know yet which incarnation of the peer they come from: they are set aside and
+ * delivered from here.
+ */
 void rds_rdma_data_established(struct rds_rdma_conn *conn);
 
 /* send.c */
