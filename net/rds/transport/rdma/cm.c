@@ -94,9 +94,10 @@ static __be16 sockaddr_port(const struct sockaddr_storage *ss)
 
 /* Asking the CM */
 
-int rds_rdma_cm_dial(struct rds_rdma_conn *conn, bool iwarp)
+int rds_rdma_cm_dial(struct rds_rdma_conn *conn)
 {
 	const struct rds_path_addr *addr = conn->path->addr;
+	bool iwarp = conn->dev->props.iwarp;
 	u16 port = addr_ipv6(addr) && !iwarp ? RDS_RDMA_PORT_IPV6 : RDS_RDMA_PORT;
 	struct sockaddr_storage src, dst;
 	struct net *net = conn->path->net;
@@ -125,22 +126,18 @@ int rds_rdma_cm_dial(struct rds_rdma_conn *conn, bool iwarp)
 				 RDS_RDMA_RESOLVE_MS);
 }
 
-/* Private data of ours; the posted receives that it tells of count as told. */
 static unsigned int build_privdata(struct rds_rdma_conn *conn, u8 *buf)
 {
 	const struct rds_path_addr *addr = conn->path->addr;
 	struct rds_rdma_peer me = {
 		.version = conn->accepted ? conn->peer.version : RDS_RDMA_V3_1,
 		.tos = addr->tos,
+		.credit = conn->cm.offered,
 		.gen = rds_generation(),
 	};
 
 	memcpy(me.saddr, &addr->laddr, sizeof(me.saddr));
 	memcpy(me.daddr, &addr->faddr, sizeof(me.daddr));
-	spin_lock_bh(&conn->tx_lock);
-	me.credit = conn->credit.posted;
-	conn->credit.posted = 0;
-	spin_unlock_bh(&conn->tx_lock);
 	return rds_rdma_pd_build(buf, addr_ipv6(addr), &me);
 }
 
@@ -397,7 +394,7 @@ static bool request_hand_on(struct rdma_cm_id *id, const struct rds_path_addr *a
 	return false;
 }
 
-/* Takes the reference of @dev over.  False if the request is to be refused. */
+/* Returns false if the request is to be refused. */
 static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *param,
 			 struct rds_rdma_dev *dev)
 {
@@ -410,12 +407,12 @@ static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *pa
 		pr_notice_ratelimited("rds_rdma: bad private data in a request from %pISpc\n",
 				      &id->route.addr.dst_addr);
 		rds_drop(net, RDS_DROP_BAD_PRIVDATA);
-		goto put;
+		return false;
 	}
 	conn = rds_rdma_conn_new(dev);
 	if (!conn) {
 		rds_drop(net, RDS_DROP_NO_MEMORY);
-		goto put;
+		return false;
 	}
 	conn->id = id;
 	conn->accepted = true;
@@ -427,19 +424,21 @@ static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *pa
 		return true;
 	rds_rdma_conn_free(conn);
 	return false;
-put:
-	rds_rdma_dev_put(dev);
-	return false;
 }
 
 int rds_rdma_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct rds_rdma_dev *dev;
+	bool taken = false;
 
 	if (ev->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
 	dev = rds_rdma_dev_get(id->device);
-	if (dev && request_take(id, &ev->param.conn, dev))
+	if (dev) {
+		taken = request_take(id, &ev->param.conn, dev);
+		rds_rdma_dev_put(dev);
+	}
+	if (taken)
 		return 0;
 	rds_rdma_cm_reject(id);
 	return -ECONNREFUSED;

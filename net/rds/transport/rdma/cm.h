@@ -6,8 +6,8 @@
  *
  * Lock: rds_rdma_cm.lock (spin, bh) guards @path, @established, @silent, @up and @ending of the
  * connection, and @connecting.  rds_path_up() and rds_path_lost() are called under it, so that
- * none is under way once path_close has set @ending.  It may be taken under rds_rdma_dev.lock or
- * rds_rdma_conn.tx_lock, and never the other way round; the core's locks come after it.
+ * none is under way once path_close has set @ending.  The core's locks come after it, and
+ * none of ours.
  */
 #ifndef _RDS_RDMA_CM_H
 #define _RDS_RDMA_CM_H
@@ -31,6 +31,8 @@ struct rds_rdma_dev;
  * @why: reason, when the connection ended by a failure
  * @connecting: the CM of an iWARP device has been asked to connect or to accept and has not
  *	answered yet; destroying the id would wait for the answer
+ * @late_of: the path it belonged to, when it is closed and @connecting; only to be compared
+ * @offered: receives that our private data tell of
  * @self_node: in the list of attempts to connect to an own address (cm.c)
  * @responder_resources: READs and atomics that the peer may have under way
  * @initiator_depth: and we
@@ -42,6 +44,8 @@ struct rds_rdma_cm {
 	spinlock_t		lock;
 	enum rds_drop_reason	why;
 	bool			connecting;
+	const void		*late_of;
+	u32			offered;
 	struct list_head	self_node;
 	u8			responder_resources;
 	u8			initiator_depth;
@@ -52,10 +56,7 @@ struct rds_rdma_cm {
 
 /* conn.c */
 
-/*
- * A new connection, entered at @dev.  The caller's reference of the device goes to it; without
- * memory, or if the device goes, the result is NULL and the reference stays.
- */
+/* A new connection, entered at @dev; NULL without memory, or if the device goes. */
 struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev);
 
 /* End of a connection that never had a path nor a queue pair; its id is not touched. */
@@ -76,7 +77,7 @@ void rds_rdma_conn_established(struct rds_rdma_conn *conn);
 /* cm.c */
 
 /* Make an id and start to resolve the path's addresses. */
-int rds_rdma_cm_dial(struct rds_rdma_conn *conn, bool iwarp);
+int rds_rdma_cm_dial(struct rds_rdma_conn *conn);
 
 /* Connect or accept, the queue pair being ready. */
 int rds_rdma_cm_open(struct rds_rdma_conn *conn);

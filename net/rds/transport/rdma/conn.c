@@ -27,7 +27,8 @@
  *     posted in the error state whatever state was before; siw completes it on the spot), and
  *     waits for one more completion, for which rds_rdma_data_attr() keeps room.  A CM that is at
  *     work on the same queue pair finds it in the error state and reports a failure.  Nothing is
- *     posted meanwhile: see @ending.
+ *     posted behind it: path_close takes tx_lock after setting @ending, and the data path posts
+ *     under tx_lock and only while @ending is not set.
  *   - rdma_create_qp() or another step fails half way.  The connection fails, the core calls
  *     path_close, and that undoes what is there: each step leaves its result or NULL.  The same
  *     goes for an attempt that never got past address resolution: it has an id and no more.
@@ -42,6 +43,7 @@
  */
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
@@ -101,6 +103,23 @@ void rds_rdma_conn_fail(struct rds_rdma_conn *conn, enum rds_drop_reason why)
 void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn)
 {
 	rds_rdma_conn_fail(conn, RDS_DROP_DEVICE_GONE);
+}
+
+void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn, struct net *net,
+			     const struct in6_addr *laddr, u32 scope)
+{
+	const struct rds_path *path;
+	bool hit;
+
+	/* the path is not looked at once path_close may have returned */
+	spin_lock_bh(&conn->cm.lock);
+	path = conn->path;
+	hit = path && !conn->ending && net_eq(path->net, net) &&
+	      ipv6_addr_equal(&path->addr->laddr, laddr) &&
+	      (!scope || path->addr->ifindex == scope);
+	spin_unlock_bh(&conn->cm.lock);
+	if (hit)
+		rds_rdma_conn_fail(conn, RDS_DROP_ADDR_GONE);
 }
 
 /* Bring the connection up if nothing is missing any more. */
@@ -174,7 +193,7 @@ bool rds_rdma_conn_answered(struct rds_rdma_conn *conn)
 	return go;
 }
 
-/* Closed attempts of the same path that are still waited for.  The path is only compared. */
+/* Has the path left too many closed attempts behind that still wait for the device? */
 static bool conn_too_many_late(struct rds_rdma_conn *conn)
 {
 	const struct rds_rdma_conn *other;
@@ -182,7 +201,7 @@ static bool conn_too_many_late(struct rds_rdma_conn *conn)
 
 	spin_lock_bh(&conn->dev->lock);
 	list_for_each_entry(other, &conn->dev->conns, dev_node)
-		n += other != conn && other->path == conn->path && READ_ONCE(other->ending);
+		n += READ_ONCE(other->cm.late_of) == conn->path;
 	spin_unlock_bh(&conn->dev->lock);
 	return n >= RDS_RDMA_LATE_MAX;
 }
@@ -226,6 +245,7 @@ static int conn_setup(struct rds_rdma_conn *conn)
 		err = conn_create_qp(conn);
 	if (!err)
 		err = rds_rdma_data_start(conn);
+	conn->cm.offered = conn->credit.posted;
 	return err;
 }
 
@@ -294,12 +314,9 @@ struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev)
 
 void rds_rdma_conn_free(struct rds_rdma_conn *conn)
 {
-	struct rds_rdma_dev *dev = conn->dev;
-
 	timer_delete_sync(&conn->cm.timer);
-	rds_rdma_dev_leave(dev, conn);
+	rds_rdma_dev_leave(conn->dev, conn);
 	kfree(conn);
-	rds_rdma_dev_put(dev);
 }
 
 /* Path ops */
@@ -347,12 +364,11 @@ int rds_rdma_path_connect(struct rds_path *path)
 	if (!dev)
 		return -ENODEV;
 	conn = rds_rdma_conn_new(dev);
-	if (!conn) {
-		rds_rdma_dev_put(dev);
+	rds_rdma_dev_put(dev);
+	if (!conn)
 		return -ENOMEM;
-	}
 	if (path_set_conn(path, conn))
-		err = rds_rdma_cm_dial(conn, dev->props.iwarp);
+		err = rds_rdma_cm_dial(conn);
 	if (err)
 		rds_rdma_path_close(path, false);
 	return err;
@@ -401,7 +417,7 @@ static bool conn_end(struct rds_rdma_conn *conn)
 			rdma_unlock_handler(conn->id);
 		}
 	}
-	/* whoever still posts saw @ending unset, under this */
+	/* who posts does that and looks at @ending under this: from here on nothing is posted */
 	spin_lock_bh(&conn->tx_lock);
 	spin_unlock_bh(&conn->tx_lock);
 	return late;
@@ -417,10 +433,16 @@ static void conn_close(struct rds_rdma_conn *conn)
 		ib_drain_qp(conn->qp);
 	}
 	rds_rdma_data_stop(conn);
-	if (late)
-		queue_work(rds_rdma_wq, &conn->cm.reap_work);
-	else
+	if (!late) {
 		conn_release(conn);
+		return;
+	}
+	spin_lock_bh(&conn->cm.lock);
+	WRITE_ONCE(conn->cm.late_of, conn->path);
+	conn->path = NULL;
+	conn->rpath = NULL;
+	spin_unlock_bh(&conn->cm.lock);
+	queue_work(rds_rdma_wq, &conn->cm.reap_work);
 }
 
 /*

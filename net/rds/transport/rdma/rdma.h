@@ -21,9 +21,8 @@
  * IB_POLL_SOFTIRQ) one at a time, in softirq.  xmit in process context, one at a time.
  *
  * Locks: rds_rdma_conn.tx_lock (spin, bh) guards what xmit and the completions share on the
- * sending side: free slots, credits, acknowledgements to send.  ib_post_send() is called under
- * it, so that headers carry credits and acknowledgements in the order in which they leave.
- * rds_rdma_conn_fail() may be called under it; otherwise it is a leaf.  cm.h has the other lock.
+ * sending side: free slots, credits, acknowledgements to send.  It is a leaf; ib_post_send() is called under it, so
+ * that headers carry credits and acknowledgements in the order in which they leave.
  */
 #ifndef _RDS_RDMA_RDMA_H
 #define _RDS_RDMA_RDMA_H
@@ -101,18 +100,17 @@ struct rds_rdma_recv {
  * @qp: queue pair, @id's
  * @cq: shared completion queue from the device's pool
  * @nr_cqe: entries taken of it
+ * @cm: what only conn.c and cm.c use, and another lock
  * @accepted: the peer opened it
  * @twin: accepting end of a path to its own address; NULL otherwise
  * @is_twin: this is one
  * @established: CM says so
  * @silent: the accepting end on a device with active_first: nothing may be sent yet
  * @up: rds_path_up() was called
- * @ending: path_close has begun, or the connection failed: nothing is posted any more.  path_close
- *	takes @tx_lock after setting it and before it drains the queues: whoever posts, sends or
- *	receives, looks at it and posts under @tx_lock.
+ * @ending: path_close has begun, or the connection failed: nothing is posted any more (whoever
+ *	posts does it, and looks at this, under @tx_lock)
  * @peer: what the peer's private data say
  * @connect_work: CM steps that would wait, outside of its handlers
- * @cm: see cm.h
  *
  * send side (send.c, ack.c, op.c), under @tx_lock unless said otherwise:
  * @slots: RDS_RDMA_SEND_SLOTS
@@ -151,6 +149,7 @@ struct rds_rdma_conn {
 	struct ib_qp		*qp;
 	struct ib_cq		*cq;
 	unsigned int		nr_cqe;
+	struct rds_rdma_cm	cm;
 	bool			accepted;
 	struct rds_rdma_conn	*twin;
 	bool			is_twin;
@@ -160,7 +159,6 @@ struct rds_rdma_conn {
 	bool			ending;
 	struct rds_rdma_peer	peer;
 	struct work_struct	connect_work;
-	struct rds_rdma_cm	cm;
 
 	spinlock_t		tx_lock;
 	struct rds_rdma_slot	*slots;
@@ -204,6 +202,10 @@ int rds_rdma_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
 /* The device goes: end this connection.  Called once, from process context. */
 void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn);
 
+/* The local address goes: end the connection if it has this one.  Process context. */
+void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn, struct net *net,
+			     const struct in6_addr *laddr, u32 scope);
+
 /*
  * The connection failed: nothing more is posted, the core is told (rds_path_lost()), later calls
  * do nothing.  Any context but hard interrupts.
@@ -227,10 +229,9 @@ int rds_rdma_data_start(struct rds_rdma_conn *conn);
 void rds_rdma_data_stop(struct rds_rdma_conn *conn);
 
 /*
- * conn->peer is filled: credits and ack_seq take effect.  Process context.  The accepting end
- * calls it before it accepts.  At the other end receives may complete before that, when the core
- * does not know yet which incarnation of the peer they come from: they are set aside and
- * delivered from here.
+ * conn->peer is filled: credits and ack_seq take effect.  Process context; at the accepting end
+ * before it accepts.  At the other end receives may complete earlier, when the core does not know
+ * yet which incarnation of the peer sent them: they are set aside, and delivered from here.
  */
 void rds_rdma_data_established(struct rds_rdma_conn *conn);
 
