@@ -201,8 +201,7 @@ int rds_rdma_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
 
 /* The device goes: end this connection.  Called once, from process context. */
 void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn);
-
-/* The local address goes: end the connection if it has this one.  Process context. */
+/* A local address goes: end the connection if it has this one. */
 void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn, struct net *net,
 			     const struct in6_addr *laddr, u32 scope);
 
