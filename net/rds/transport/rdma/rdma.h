@@ -37,6 +37,7 @@
 
 #include <net/rds/transport.h>
 
+#include "cm.h"
 #include "credit.h"
 #include "device.h"
 #include "privdata.h"
@@ -99,13 +100,15 @@ struct rds_rdma_recv {
  * @qp: queue pair, @id's
  * @cq: shared completion queue from the device's pool
  * @nr_cqe: entries taken of it
+ * @cm: what only conn.c and cm.c use, and another lock
  * @accepted: the peer opened it
  * @twin: accepting end of a path to its own address; NULL otherwise
  * @is_twin: this is one
  * @established: CM says so
  * @silent: the accepting end on a device with active_first: nothing may be sent yet
  * @up: rds_path_up() was called
- * @ending: path_close has begun, or the connection failed: nothing is posted any more
+ * @ending: path_close has begun, or the connection failed: nothing is posted any more (whoever
+ *	posts does it, and looks at this, under @tx_lock)
  * @peer: what the peer's private data say
  * @connect_work: CM steps that would wait, outside of its handlers
  *
@@ -146,6 +149,7 @@ struct rds_rdma_conn {
 	struct ib_qp		*qp;
 	struct ib_cq		*cq;
 	unsigned int		nr_cqe;
+	struct rds_rdma_cm	cm;
 	bool			accepted;
 	struct rds_rdma_conn	*twin;
 	bool			is_twin;
@@ -197,6 +201,9 @@ int rds_rdma_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
 
 /* The device goes: end this connection.  Called once, from process context. */
 void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn);
+/* A local address goes: end the connection if it has this one. */
+void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn, struct net *net,
+			     const struct in6_addr *laddr, u32 scope);
 
 /*
  * The connection failed: nothing more is posted, the core is told (rds_path_lost()), later calls
@@ -204,22 +211,27 @@ void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn);
  */
 void rds_rdma_conn_fail(struct rds_rdma_conn *conn, enum rds_drop_reason why);
 
-/* A first frame came while @silent: the connection may be brought up (softirq). */
+/* A first frame came while @silent or before @established (softirq). */
 void rds_rdma_conn_heard(struct rds_rdma_conn *conn);
 
 /*
- * data.c: what the data path needs for a connection.  _attr says what the queue pair must hold;
- * _create allocates rings (may sleep); _start posts the first receives, after the queue pair was
- * made and before connect or accept, and says how many there are in conn->credit; _stop runs
- * after ib_drain_qp(): every slot, receive and operation still there is ended as flushed, and
- * all memory freed.  _stop works on whatever _create and _start left, also when they failed.
+ * data.c: what the data path needs for a connection.  _attr says what the queue pair must hold,
+ * one request in each queue for ib_drain_qp() included; _create allocates rings (may sleep);
+ * _start posts the first receives, after the queue pair was made and before connect or accept,
+ * and says how many there are in conn->credit; _stop runs after ib_drain_qp(): every slot,
+ * receive and operation still there is ended as flushed, and all memory freed.  _stop works on
+ * whatever _create and _start left, also when they failed or were never called.
  */
 void rds_rdma_data_attr(const struct rds_rdma_dev *dev, struct ib_qp_init_attr *attr);
 int rds_rdma_data_create(struct rds_rdma_conn *conn);
 int rds_rdma_data_start(struct rds_rdma_conn *conn);
 void rds_rdma_data_stop(struct rds_rdma_conn *conn);
 
-/* The connection is established and conn->peer filled: credits and ack_seq take effect. */
+/*
+ * conn->peer is filled: credits and ack_seq take effect.  Process context; at the accepting end
+ * before it accepts.  At the other end receives may complete earlier, when the core does not know
+ * yet which incarnation of the peer sent them: they are set aside, and delivered from here.
+ */
 void rds_rdma_data_established(struct rds_rdma_conn *conn);
 
 /* send.c */

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Connections as objects: how they are made, come up, fail and end, and the core's path ops.
+ *
+ * What can meet what, and why it is safe:
+ *
+ *   - A CM event and path_close.  path_close sets @ending under the lock of cm.h, and waits for
+ *     a handler that did not see it (rdma_lock_handler()) before it takes anything down.  Later
+ *     handlers see @ending and touch neither the path nor the data path.  rdma_destroy_id()
+ *     returns when no handler runs or will run; it is called from the core's worker or our own,
+ *     never from a handler.
+ *   - connect_work and path_close.  The work is queued under the lock and not once @ending is
+ *     set; path_close cancels it or waits for it.  It waits for memory and the device alone, but
+ *     for the case that follows.
+ *   - The CM of an iWARP device that does not answer.  rdma_connect() may wait there for TCP
+ *     (siw: minutes, with the id's handler mutex held), and rdma_destroy_id() and
+ *     rdma_destroy_qp() wait for the end of the MPA negotiation (siw: 5 to 10 s).  A path cannot
+ *     wait for that.  @connecting says that an answer is outstanding; path_close then drains the
+ *     queue pair, which needs no CM, ends the data path, and leaves the rest to reap_work.  The
+ *     device waits for that; no upcall comes out of it.  A path that has left RDS_RDMA_LATE_MAX
+ *     of those behind does not dial until one of them is gone.
+ *   - A dead peer.  The CM of InfiniBand gives up after a minute, TCP after two.  @timer fails
+ *     what is not up after RDS_RDMA_SETUP_TIME, whoever opened it; the core tries again.
+ *   - ib_drain_qp() waits for the device and not for the peer: it moves the queue pair to the
+ *     error state, which rxe, siw and the hardware drivers allow from any state that
+ *     rdma_create_qp() or the CM leave it in, also when it never reached RTS (rxe flushes what is
+ *     posted in the error state whatever state was before; siw completes it on the spot), and
+ *     waits for one more completion, for which rds_rdma_data_attr() keeps room.  A CM that is at
+ *     work on the same queue pair finds it in the error state and reports a failure.  Nothing is
+ *     posted behind it: path_close takes tx_lock after setting @ending, and the data path posts
+ *     under tx_lock and only while @ending is not set.
+ *   - rdma_create_qp() or another step fails half way.  The connection fails, the core calls
+ *     path_close, and that undoes what is there: each step leaves its result or NULL.  The same
+ *     goes for an attempt that never got past address resolution: it has an id and no more.
+ *   - The device goes.  A connection is entered at its device before it has an id.  It fails
+ *     then, at whatever step it is, and path_close follows; a request that waits in the core
+ *     fails without a path, and is found ended by path_attach, or dropped.
+ *   - rds_path_up() answers false: the core is about to call path_close; nothing is posted.
+ *   - The first frame and ESTABLISHED (two contexts, any order): the second of them brings the
+ *     accepting end up, under the lock.
+ *   - A failure and path_close: the first of them sets @ending; rds_path_lost() is called under
+ *     the lock and only by who set it, so none comes after path_close has set it.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#include "rdma.h"
+
+/* From the start of an attempt to the first moment at which messages can flow */
+#define RDS_RDMA_SETUP_TIME	(10 * HZ)
+/* Closed attempts of one path that still wait for an iWARP device */
+#define RDS_RDMA_LATE_MAX	2
+
+static void conn_timer(struct timer_list *t)
+{
+	struct rds_rdma_conn *conn = container_of(t, struct rds_rdma_conn, cm.timer);
+
+	if (READ_ONCE(conn->cm.qp_error))
+		rds_rdma_conn_fail(conn, RDS_DROP_SEND_ERROR);
+	else if (!READ_ONCE(conn->up))
+		rds_rdma_conn_fail(conn, RDS_DROP_DIAL_FAILED);
+}
+
+static void conn_qp_event(struct ib_event *ev, void *context)
+{
+	struct rds_rdma_conn *conn = context;
+
+	switch (ev->event) {
+	case IB_EVENT_COMM_EST:
+		rdma_notify(conn->id, ev->event);
+		break;
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		/* perhaps in a hard interrupt, where the core cannot be told */
+		WRITE_ONCE(conn->cm.qp_error, true);
+		mod_timer(&conn->cm.timer, jiffies);
+		break;
+	default:
+		break;
+	}
+}
+
+void rds_rdma_conn_fail(struct rds_rdma_conn *conn, enum rds_drop_reason why)
+{
+	spin_lock_bh(&conn->cm.lock);
+	if (!conn->ending) {
+		WRITE_ONCE(conn->ending, true);
+		conn->cm.why = why;
+		if (conn->path) {
+			if (!conn->up)
+				rds_rdma_stats_inc(conn->path->net, rdma_conn_failed);
+			rds_path_lost(conn->path, why);
+		}
+	}
+	spin_unlock_bh(&conn->cm.lock);
+}
+
+void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn)
+{
+	rds_rdma_conn_fail(conn, RDS_DROP_DEVICE_GONE);
+}
+
+void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn, struct net *net,
+			     const struct in6_addr *laddr, u32 scope)
+{
+	const struct rds_path *path;
+	bool hit;
+
+	/* the path is not looked at once path_close may have returned */
+	spin_lock_bh(&conn->cm.lock);
+	path = conn->path;
+	hit = path && !conn->ending && net_eq(path->net, net) &&
+	      ipv6_addr_equal(&path->addr->laddr, laddr) &&
+	      (!scope || path->addr->ifindex == scope);
+	spin_unlock_bh(&conn->cm.lock);
+	if (hit)
+		rds_rdma_conn_fail(conn, RDS_DROP_ADDR_GONE);
+}
+
+/* Bring the connection up if nothing is missing any more. */
+static void conn_try_up(struct rds_rdma_conn *conn)
+{
+	lockdep_assert_held(&conn->cm.lock);
+	if (!conn->established || conn->silent || conn->up || conn->ending)
+		return;
+	/* ahead of rds_path_up(): xmit may be called before that returns */
+	WRITE_ONCE(conn->up, true);
+	if (conn->is_twin)
+		return;
+	if (rds_path_up(conn->path)) {
+		rds_rdma_stats_inc(conn->path->net, rdma_conn_up);
+		return;
+	}
+	WRITE_ONCE(conn->up, false);
+	WRITE_ONCE(conn->ending, true);
+}
+
+void rds_rdma_conn_heard(struct rds_rdma_conn *conn)
+{
+	bool notify;
+
+	spin_lock_bh(&conn->cm.lock);
+	WRITE_ONCE(conn->silent, false);
+	conn_try_up(conn);
+	notify = conn->accepted && !conn->established && !conn->ending;
+	spin_unlock_bh(&conn->cm.lock);
+	/* the peer's last message of the handshake was lost or is late: this one will do */
+	if (notify)
+		rdma_notify(conn->id, IB_EVENT_COMM_EST);
+}
+
+void rds_rdma_conn_established(struct rds_rdma_conn *conn)
+{
+	spin_lock_bh(&conn->cm.lock);
+	WRITE_ONCE(conn->established, true);
+	conn_try_up(conn);
+	spin_unlock_bh(&conn->cm.lock);
+}
+
+void rds_rdma_conn_continue(struct rds_rdma_conn *conn)
+{
+	spin_lock_bh(&conn->cm.lock);
+	if (!conn->ending)
+		queue_work(rds_rdma_wq, &conn->connect_work);
+	spin_unlock_bh(&conn->cm.lock);
+}
+
+bool rds_rdma_conn_ask(struct rds_rdma_conn *conn)
+{
+	bool go;
+
+	spin_lock_bh(&conn->cm.lock);
+	go = !conn->ending;
+	if (go)
+		conn->cm.connecting = conn->dev->props.iwarp;
+	spin_unlock_bh(&conn->cm.lock);
+	return go;
+}
+
+bool rds_rdma_conn_answered(struct rds_rdma_conn *conn)
+{
+	bool go;
+
+	spin_lock_bh(&conn->cm.lock);
+	conn->cm.connecting = false;
+	go = !conn->ending;
+	spin_unlock_bh(&conn->cm.lock);
+	return go;
+}
+
+/* Has the path left too many closed attempts behind that still wait for the device? */
+static bool conn_too_many_late(struct rds_rdma_conn *conn)
+{
+	const struct rds_rdma_conn *other;
+	unsigned int n = 0;
+
+	spin_lock_bh(&conn->dev->lock);
+	list_for_each_entry(other, &conn->dev->conns, dev_node)
+		n += READ_ONCE(other->cm.late_of) == conn->path;
+	spin_unlock_bh(&conn->dev->lock);
+	return n >= RDS_RDMA_LATE_MAX;
+}
+
+static int conn_create_qp(struct rds_rdma_conn *conn)
+{
+	struct ib_qp_init_attr attr = { };
+	struct ib_cq *cq;
+	int err;
+
+	rds_rdma_data_attr(conn->dev, &attr);
+	conn->nr_cqe = attr.cap.max_send_wr + attr.cap.max_recv_wr;
+	cq = ib_cq_pool_get(conn->id->device, conn->nr_cqe, -1, IB_POLL_SOFTIRQ);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	conn->cq = cq;
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	attr.qp_type = IB_QPT_RC;
+	attr.sq_sig_type = IB_SIGNAL_REQ_WR;
+	attr.event_handler = conn_qp_event;
+	attr.qp_context = conn;
+	err = rdma_create_qp(conn->id, conn->dev->pd, &attr);
+	if (!err)
+		conn->qp = conn->id->qp;
+	return err;
+}
+
+/* All that a connection needs before its peer can send.  path_close undoes it. */
+static int conn_setup(struct rds_rdma_conn *conn)
+{
+	int err;
+
+	/* the route may have led to another device than the address */
+	if (conn->id->device != READ_ONCE(conn->dev->ib))
+		return -ENODEV;
+	if (conn_too_many_late(conn))
+		return -EBUSY;
+	err = rds_rdma_data_create(conn);
+	if (!err)
+		err = conn_create_qp(conn);
+	if (!err)
+		err = rds_rdma_data_start(conn);
+	conn->cm.offered = conn->credit.posted;
+	return err;
+}
+
+static void conn_open(struct rds_rdma_conn *conn)
+{
+	int err;
+
+	if (READ_ONCE(conn->ending))
+		return;
+	err = conn_setup(conn);
+	if (!err && conn->accepted)
+		rds_rdma_data_established(conn);
+	if (!err)
+		err = rds_rdma_cm_open(conn);
+	if (err)
+		rds_rdma_conn_fail(conn, RDS_DROP_DIAL_FAILED);
+}
+
+static void conn_connect_work(struct work_struct *work)
+{
+	conn_open(container_of(work, struct rds_rdma_conn, connect_work));
+}
+
+/* Give back what is left of a connection that no path and no completion knows any more. */
+static void conn_release(struct rds_rdma_conn *conn)
+{
+	if (conn->qp)
+		rdma_destroy_qp(conn->id);
+	if (conn->cq)
+		ib_cq_pool_put(conn->cq, conn->nr_cqe);
+	if (conn->id)
+		rdma_destroy_id(conn->id);
+	rds_rdma_conn_free(conn);
+}
+
+static void conn_reap_work(struct work_struct *work)
+{
+	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn, cm.reap_work);
+
+	cancel_work_sync(&conn->connect_work);
+	/* it may have been established after all; the queue pair is not let go otherwise */
+	rdma_disconnect(conn->id);
+	conn_release(conn);
+}
+
+struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev)
+{
+	struct rds_rdma_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+
+	if (!conn)
+		return NULL;
+	conn->dev = dev;
+	spin_lock_init(&conn->cm.lock);
+	spin_lock_init(&conn->tx_lock);
+	INIT_LIST_HEAD(&conn->dev_node);
+	INIT_LIST_HEAD(&conn->cm.self_node);
+	INIT_LIST_HEAD(&conn->ops);
+	INIT_WORK(&conn->connect_work, conn_connect_work);
+	INIT_WORK(&conn->cm.reap_work, conn_reap_work);
+	timer_setup(&conn->cm.timer, conn_timer, 0);
+	if (rds_rdma_dev_enter(dev, conn))
+		return conn;
+	kfree(conn);
+	return NULL;
+}
+
+void rds_rdma_conn_free(struct rds_rdma_conn *conn)
+{
+	timer_delete_sync(&conn->cm.timer);
+	rds_rdma_dev_leave(conn->dev, conn);
+	kfree(conn);
+}
+
+/* Path ops */
+
+int rds_rdma_path_init(struct rds_path *path)
+{
+	struct rds_rdma_path *rp = path->priv;
+
+	rp->path = path;
+	return 0;
+}
+
+void rds_rdma_path_free(struct rds_path *path)
+{
+	struct rds_rdma_path *rp = path->priv;
+
+	WARN_ON_ONCE(rp->conn);
+}
+
+/* Returns false if the connection has failed already, which the path was not told. */
+static bool path_set_conn(struct rds_path *path, struct rds_rdma_conn *conn)
+{
+	struct rds_rdma_path *rp = path->priv;
+	bool good;
+
+	WARN_ON_ONCE(rp->conn);
+	rp->conn = conn;
+	spin_lock_bh(&conn->cm.lock);
+	conn->path = path;
+	conn->rpath = rp;
+	good = !conn->ending;
+	spin_unlock_bh(&conn->cm.lock);
+	mod_timer(&conn->cm.timer, jiffies + RDS_RDMA_SETUP_TIME);
+	return good;
+}
+
+int rds_rdma_path_connect(struct rds_path *path)
+{
+	const struct rds_path_addr *addr = path->addr;
+	struct rds_rdma_conn *conn;
+	struct rds_rdma_dev *dev;
+	int err = -ENODEV;
+
+	dev = rds_rdma_dev_by_addr(path->net, &addr->laddr, addr->ifindex);
+	if (!dev)
+		return -ENODEV;
+	conn = rds_rdma_conn_new(dev);
+	rds_rdma_dev_put(dev);
+	if (!conn)
+		return -ENOMEM;
+	if (path_set_conn(path, conn))
+		err = rds_rdma_cm_dial(conn);
+	if (err)
+		rds_rdma_path_close(path, false);
+	return err;
+}
+
+/*
+ * The peer may have given up while its request waited in the core: the request has failed then,
+ * or the CM will refuse to accept it.  Either way the path is lost and path_close cleans up.
+ */
+void rds_rdma_path_attach(struct rds_path *path, void *handle)
+{
+	struct rds_rdma_conn *conn = handle;
+
+	if (!path_set_conn(path, conn)) {
+		rds_path_lost(path, conn->cm.why);
+		return;
+	}
+	rds_path_peer_gen(path, conn->peer.gen);
+	conn_open(conn);
+}
+
+void rds_rdma_conn_drop(struct net *net, void *handle)
+{
+	struct rds_rdma_conn *conn = handle;
+
+	/* its handler may still be running, for which both wait */
+	rdma_lock_handler(conn->id);
+	rds_rdma_cm_reject(conn->id);
+	rdma_unlock_handler(conn->id);
+	conn_release(conn);
+}
+
+/* Returns whether the CM of the device is still to answer, which cannot be waited for. */
+static bool conn_end(struct rds_rdma_conn *conn)
+{
+	bool late;
+
+	spin_lock_bh(&conn->cm.lock);
+	WRITE_ONCE(conn->ending, true);
+	late = conn->cm.connecting;
+	spin_unlock_bh(&conn->cm.lock);
+	if (!late) {
+		cancel_work_sync(&conn->connect_work);
+		if (conn->id) {
+			rdma_lock_handler(conn->id);
+			rdma_unlock_handler(conn->id);
+		}
+	}
+	/* who posts does that and looks at @ending under this: from here on nothing is posted */
+	spin_lock_bh(&conn->tx_lock);
+	spin_unlock_bh(&conn->tx_lock);
+	return late;
+}
+
+static void conn_close(struct rds_rdma_conn *conn)
+{
+	bool late = conn_end(conn);
+
+	if (conn->qp) {
+		if (!late)
+			rdma_disconnect(conn->id);
+		ib_drain_qp(conn->qp);
+	}
+	rds_rdma_data_stop(conn);
+	if (!late) {
+		conn_release(conn);
+		return;
+	}
+	spin_lock_bh(&conn->cm.lock);
+	WRITE_ONCE(conn->cm.late_of, conn->path);
+	conn->path = NULL;
+	conn->rpath = NULL;
+	spin_unlock_bh(&conn->cm.lock);
+	queue_work(rds_rdma_wq, &conn->cm.reap_work);
+}
+
+/*
+ * Nothing has to be waited for in good order: what the peer has not acknowledged by a number of
+ * RDS's is sent again, and what it sends again is recognised.
+ */
+void rds_rdma_path_close(struct rds_path *path, bool graceful)
+{
+	struct rds_rdma_path *rp = path->priv;
+	struct rds_rdma_conn *conn = rp->conn;
+	struct rds_rdma_conn *twin;
+
+	if (!conn)
+		return;
+	twin = rds_rdma_cm_forget_self(conn);
+	if (twin)
+		conn_close(twin);
+	rp->conn = NULL;
+	conn_close(conn);
+}
