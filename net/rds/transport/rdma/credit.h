@@ -52,4 +52,15 @@ static inline u8 rds_rdma_credit_grant(struct rds_rdma_credit *c)
 	return n;
 }
 
+/*
+ * Must the peer be told in a frame of its own?  @ring receives are posted at most.  A small ring
+ * is told of when half of it is new: the peer may have used up the other half, and would wait.
+ */
+static inline bool rds_rdma_credit_due(const struct rds_rdma_credit *c, u32 ring)
+{
+	u32 due = ring / 2 < RDS_RDMA_CREDIT_UPDATE ? ring / 2 : RDS_RDMA_CREDIT_UPDATE;
+
+	return c->on && c->posted && c->posted >= due;
+}
+
 #endif

@@ -20,9 +20,11 @@
  * Completions of one connection (both queues share one CQ of the device's pool,
  * IB_POLL_SOFTIRQ) one at a time, in softirq.  xmit in process context, one at a time.
  *
- * Locks: rds_rdma_conn.tx_lock (spin, bh) guards what xmit and the completions share on the
- * sending side: free slots, credits, acknowledgements to send.  It is a leaf; ib_post_send() is called under it, so
- * that headers carry credits and acknowledgements in the order in which they leave.
+ * Locks: rds_rdma_conn.tx_lock (spin, bh) guards what xmit and the completions share: free
+ * slots, credits, acknowledgements to send, receives to post.  It is a leaf.  ib_post_send() and
+ * ib_post_recv() are called under it, so that headers carry credits and acknowledgements in the
+ * order in which they leave, and only while @ending is false: whoever sets that does so under
+ * the lock, so nothing is posted behind the work requests that drain the queue pair.
  */
 #ifndef _RDS_RDMA_RDMA_H
 #define _RDS_RDMA_RDMA_H
@@ -47,19 +49,9 @@
 #define RDS_RDMA_PORT		18634
 #define RDS_RDMA_PORT_IPV6	16385
 
-#define RDS_RDMA_FRAG		4096	/* payload of a frame */
-#define RDS_RDMA_HDR		sizeof(struct rds_wire_header)
-
-/* Rings.  The receive ring is posted as far as traffic asks for, between the two limits. */
-#define RDS_RDMA_SEND_SLOTS	128
-#define RDS_RDMA_OP_WRS		40	/* further work requests, for operations */
-#define RDS_RDMA_ACK_SLOTS	2	/* frames with acknowledgement or credit only */
-#define RDS_RDMA_RECV_MIN	16
-#define RDS_RDMA_RECV_MAX	256
-#define RDS_RDMA_SEND_SGE	4	/* header and three pieces of payload */
-#define RDS_RDMA_OP_SGE		8
-
 struct rds_rdma_conn;
+struct rds_rdma_recv;
+struct rds_rdma_slot;
 
 /**
  * struct rds_rdma_path - private part of a path
@@ -69,25 +61,6 @@ struct rds_rdma_conn;
 struct rds_rdma_path {
 	struct rds_path		*path;
 	struct rds_rdma_conn	*conn;
-};
-
-/* A frame under way.  Declared in send.c's terms; the array is rds_rdma_conn.slots. */
-struct rds_rdma_slot {
-	struct ib_cqe		cqe;
-	struct rds_rdma_conn	*conn;
-	u16			nr_sge;		/* mapped entries, the header's not counted */
-	bool			busy;
-	u64			addr[RDS_RDMA_SEND_SGE - 1];
-	struct page		*page[RDS_RDMA_SEND_SGE - 1];
-	u32			len[RDS_RDMA_SEND_SGE - 1];
-};
-
-/* A posted receive: a header in rds_rdma_conn.rx_hdr, and a page */
-struct rds_rdma_recv {
-	struct ib_cqe		cqe;
-	struct rds_rdma_conn	*conn;
-	struct page		*page;
-	u64			addr;
 };
 
 /**
@@ -112,30 +85,47 @@ struct rds_rdma_recv {
  * @peer: what the peer's private data say
  * @connect_work: CM steps that would wait, outside of its handlers
  *
+ * @tx_lock: see above; initialised with the connection
+ * @data_work: fills the receive ring and wakes xmit when softirq had no memory (data.c)
+ *
  * send side (send.c, ack.c, op.c), under @tx_lock unless said otherwise:
+ * @tx_open: rds_rdma_data_established() was called
  * @slots: RDS_RDMA_SEND_SLOTS
- * @tx_hdr: their headers, one mapped array
- * @tx_hdr_dma: its bus address
- * @tx_head: next slot to use, counts on
- * @tx_tail: oldest slot in use, counts on
- * @op_wrs: work requests of operations that are under way
+ * @tx_hdr: their headers and the acknowledgement's, one mapped page at bus address @tx_hdr_dma
+ * @tx_head: frames handed to the device, counts on
+ * @tx_tail: oldest of them whose slot is in use; only completions advance it
  * @unsignalled: frames since the last signalled one
- * @blocked: xmit found no room; the next completion that frees some calls rds_path_writable()
+ * @tx_flags: header flags of the message that is being sent; xmit's alone
+ * @blocked: RDS_RDMA_NO_*: what xmit found missing; who provides it calls rds_path_writable()
  * @credit: see credit.h
  * @last_seq: highest number handed to the device; an acknowledgement of more is a lie
- * @unacked_msgs: messages since one asked for acknowledgement
- * @unacked_bytes: likewise
+ * @unacked_msgs: messages, and
+ * @unacked_bytes: bytes that may follow before one asks for acknowledgement
  * @ack_seq: what to acknowledge: last message that was received whole
  * @ack_due: the peer asked for it
- * @ack_busy: bit mask of @ack_slots under way
+ * @ack_busy: the one frame that only acknowledges is under way; @ack_cqe its completion
+ * @op_wrs: work requests of operations that are under way
+ * @nr_ops: entries of @ops
+ * @op_fenced: those for which following frames wait here and not in the device
+ * @op_retries: attempts in a row without memory or keys; xmit's alone
  * @ops: operations under way, struct rds_rdma_op (op.c)
+ * @op_pending: those of them that the device does not have wholly yet, in order
+ * @ops_idle: woken when @ops becomes empty
+ * @confirm_page: sink of the READs that confirm WRITEs, with key @confirm; xmit's alone
  *
- * receive side (recv.c), by the completion context alone once started:
+ * receive side (recv.c), by the completion context alone unless said otherwise:
  * @recvs: RDS_RDMA_RECV_MAX
- * @rx_hdr: headers, one mapped array
- * @rx_hdr_dma: its bus address
- * @rx_target: how many are to be posted
- * @rx_posted: how many are
+ * @rx_hdr: headers, one mapped array at bus address @rx_hdr_dma
+ * @rx_bare: receives without a page, linked; under @tx_lock
+ * @rx_ready: receives with a page, to be posted, linked; under @tx_lock
+ * @rx_nr_ready: their number; under @tx_lock
+ * @rx_posted: how many the device has; under @tx_lock
+ * @rx_taken: taken off @rx_bare to get a page; under @tx_lock
+ * @rx_target: how many are to be posted; under @tx_lock
+ * @rx_offered: how many the private data told of
+ * @rx_frames: frames in the present @rx_jiffy, the time of the last frame
+ * @rx_peak: largest @rx_frames in the present second, which began at @rx_second
+ * @rx_ack: highest acknowledgement received
  * @inc: message being put together, or NULL
  * @inc_hdr: header of its first frame
  * @inc_left: payload still to come
@@ -161,28 +151,50 @@ struct rds_rdma_conn {
 	struct work_struct	connect_work;
 
 	spinlock_t		tx_lock;
+	struct delayed_work	data_work;
+
+	bool			tx_open;
 	struct rds_rdma_slot	*slots;
 	struct rds_wire_header	*tx_hdr;
 	u64			tx_hdr_dma;
 	unsigned int		tx_head;
 	unsigned int		tx_tail;
-	unsigned int		op_wrs;
 	unsigned int		unsignalled;
-	bool			blocked;
+	u8			tx_flags;
+	u8			blocked;
 	struct rds_rdma_credit	credit;
 	u64			last_seq;
 	u32			unacked_msgs;
 	u32			unacked_bytes;
 	u64			ack_seq;
 	bool			ack_due;
-	unsigned long		ack_busy;
+	bool			ack_busy;
+	struct ib_cqe		ack_cqe;
+	unsigned int		op_wrs;
+	unsigned int		nr_ops;
+	unsigned int		op_fenced;
+	unsigned int		op_retries;
 	struct list_head	ops;
+	struct list_head	op_pending;
+	wait_queue_head_t	ops_idle;
+	struct page		*confirm_page;
+	struct rds_rdma_mr	*confirm;
 
 	struct rds_rdma_recv	*recvs;
 	struct rds_wire_header	*rx_hdr;
 	u64			rx_hdr_dma;
-	unsigned int		rx_target;
+	struct ib_recv_wr	*rx_bare;
+	struct ib_recv_wr	*rx_ready;
+	unsigned int		rx_nr_ready;
 	unsigned int		rx_posted;
+	unsigned int		rx_taken;
+	unsigned int		rx_target;
+	unsigned int		rx_offered;
+	unsigned int		rx_frames;
+	unsigned int		rx_peak;
+	unsigned long		rx_jiffy;
+	unsigned long		rx_second;
+	u64			rx_ack;
 	struct rds_incoming	*inc;
 	struct rds_wire_header	inc_hdr;
 	u32			inc_left;

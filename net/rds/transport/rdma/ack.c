@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Frames that carry an acknowledgement and credits and nothing else (wire 4.8).
+ *
+ * There is one at a time, with a header of its own behind those of the slots, and always
+ * signalled.  What becomes due while it is under way is told when it is through, so a stream of
+ * messages that all ask for acknowledgement causes no stream of such frames.  It needs a credit
+ * like any other frame; when there is none it stays due until the peer's next frame, with which
+ * the credits come.
+ */
+#include "data.h"
+
+static struct rds_wire_header *ack_hdr(struct rds_rdma_conn *conn)
+{
+	return &conn->tx_hdr[RDS_RDMA_SEND_SLOTS];
+}
+
+static int ack_post(struct rds_rdma_conn *conn)
+{
+	struct rds_wire_header *h = ack_hdr(conn);
+	struct ib_sge sge = {
+		.addr	= conn->tx_hdr_dma + RDS_RDMA_SEND_SLOTS * sizeof(*h),
+		.length	= sizeof(*h),
+		.lkey	= conn->dev->pd->local_dma_lkey,
+	};
+	struct ib_send_wr wr = {
+		.wr_cqe		= &conn->ack_cqe,
+		.sg_list	= &sge,
+		.num_sge	= 1,
+		.opcode		= IB_WR_SEND,
+		.send_flags	= IB_SEND_SIGNALED | IB_SEND_SOLICITED,
+	};
+	const struct ib_send_wr *bad;
+
+	rds_rdma_hdr_seal(conn, h);
+	ib_dma_sync_single_for_device(conn->dev->ib, sge.addr, sge.length, DMA_TO_DEVICE);
+	return ib_post_send(conn->qp, &wr, &bad);
+}
+
+bool rds_rdma_ack_try(struct rds_rdma_conn *conn)
+{
+	struct net *net = conn->path->net;
+	bool credits = rds_rdma_credit_due(&conn->credit, conn->rx_target);
+
+	lockdep_assert_held(&conn->tx_lock);
+	if (likely(!conn->ack_due && !credits))
+		return true;
+	if (!conn->tx_open || conn->silent || conn->ending)
+		return true;
+	if (conn->ack_busy || !rds_rdma_credit_take(&conn->credit, 1)) {
+		rds_rdma_stats_inc(net, ib_ack_send_delayed);
+		return true;
+	}
+	conn->ack_busy = true;
+	if (ack_post(conn)) {
+		rds_rdma_stats_inc(net, ib_ack_send_failure);
+		return false;
+	}
+	rds_rdma_stats_inc(net, ib_ack_sent);
+	if (credits)
+		rds_rdma_stats_inc(net, ib_tx_credit_updates);
+	return true;
+}
+
+static void ack_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rds_rdma_conn *conn = container_of(wc->wr_cqe, struct rds_rdma_conn, ack_cqe);
+	bool ok;
+
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		rds_rdma_wc_failed(conn, wc);
+		return;
+	}
+	spin_lock(&conn->tx_lock);
+	conn->ack_busy = false;
+	ok = rds_rdma_ack_try(conn);
+	spin_unlock(&conn->tx_lock);
+	if (!ok)
+		rds_rdma_conn_fail(conn, RDS_DROP_SEND_ERROR);
+}
+
+void rds_rdma_ack_create(struct rds_rdma_conn *conn)
+{
+	conn->ack_cqe.done = ack_done;
+}

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The receive ring, and messages out of its frames.
+ *
+ * A receive is a header and a page.  Payload of large messages stays in the page, which goes to
+ * the message and is replaced; small payload is copied, and the page is used again.  Receives are
+ * posted again some at a time.
+ *
+ * The ring is as large as traffic asks for: the first frame of a message says how many follow,
+ * and a stream of small messages shows by how many arrive within a tick.  Posted receives cannot
+ * be taken back, so it shrinks by not posting again when a second passed with little use.
+ *
+ * When softirq finds no page, the receive is left on rx_bare, the ring runs with one less, and
+ * data_work, which may wait for memory, fills it up.  A message that cannot be kept fails the
+ * connection before it is acknowledged, and is sent again.
+ */
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/net.h>
+#include <linux/vmalloc.h>
+
+#include "data.h"
+
+#define RX_FILL		16	/* receives that get their pages between two holds of the lock */
+
+static struct rds_rdma_recv *recv_of(struct ib_recv_wr *wr)
+{
+	return container_of(wr, struct rds_rdma_recv, wr);
+}
+
+static struct rds_wire_header *recv_hdr(struct rds_rdma_recv *r)
+{
+	return &r->conn->rx_hdr[r - r->conn->recvs];
+}
+
+static bool recv_add_page(struct rds_rdma_recv *r, gfp_t gfp)
+{
+	struct ib_device *ib = r->conn->dev->ib;
+	u64 addr;
+
+	r->page = alloc_page(gfp | __GFP_NOWARN);
+	if (!r->page)
+		return false;
+	addr = ib_dma_map_page(ib, r->page, 0, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
+	if (!ib_dma_mapping_error(ib, addr)) {
+		r->sge[1].addr = addr;
+		return true;
+	}
+	__free_page(r->page);
+	r->page = NULL;
+	return false;
+}
+
+static void recv_free_page(struct rds_rdma_recv *r)
+{
+	if (!r->page)
+		return;
+	ib_dma_unmap_page(r->conn->dev->ib, r->sge[1].addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
+	__free_page(r->page);
+	r->page = NULL;
+}
+
+static void recv_push(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
+{
+	struct ib_recv_wr **list = r->page ? &conn->rx_ready : &conn->rx_bare;
+
+	lockdep_assert_held(&conn->tx_lock);
+	r->wr.next = *list;
+	*list = &r->wr;
+	if (r->page)
+		conn->rx_nr_ready++;
+}
+
+/* Give the device all that is ready, and have credits for it to tell of. */
+static bool recv_post(struct rds_rdma_conn *conn)
+{
+	struct ib_recv_wr *list = conn->rx_ready;
+	const struct ib_recv_wr *bad;
+	unsigned int n = conn->rx_nr_ready;
+
+	lockdep_assert_held(&conn->tx_lock);
+	if (!list || conn->ending)
+		return true;
+	conn->rx_ready = NULL;
+	conn->rx_nr_ready = 0;
+	conn->rx_posted += n;
+	conn->credit.posted += n;
+	return !ib_post_recv(conn->qp, list, &bad);
+}
+
+/* Enough are ready, or the device runs low. */
+static bool recv_post_due(const struct rds_rdma_conn *conn)
+{
+	return conn->rx_nr_ready * 4 >= conn->rx_target || conn->rx_posted * 2 < conn->rx_target;
+}
+
+static bool recv_missing(const struct rds_rdma_conn *conn)
+{
+	return conn->rx_bare &&
+	       conn->rx_posted + conn->rx_nr_ready + conn->rx_taken < conn->rx_target;
+}
+
+bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp)
+{
+	struct rds_rdma_recv *r[RX_FILL];
+	bool ok = true, posted = true;
+	unsigned int n, i;
+
+	do {
+		spin_lock_bh(&conn->tx_lock);
+		for (n = 0; n < RX_FILL && recv_missing(conn); n++) {
+			r[n] = recv_of(conn->rx_bare);
+			conn->rx_bare = conn->rx_bare->next;
+			conn->rx_taken++;
+		}
+		spin_unlock_bh(&conn->tx_lock);
+		for (i = 0; i < n && ok; i++)
+			ok = recv_add_page(r[i], gfp);
+		spin_lock_bh(&conn->tx_lock);
+		conn->rx_taken -= n;
+		for (i = 0; i < n; i++)
+			recv_push(conn, r[i]);
+		posted = recv_post(conn);
+		spin_unlock_bh(&conn->tx_lock);
+	} while (n == RX_FILL && ok && posted);
+	if (!posted)
+		rds_rdma_conn_fail(conn, RDS_DROP_SEND_ERROR);
+	return ok && posted;
+}
+
+/* The ring is to hold @want receives.  The lock is held. */
+static void recv_grow(struct rds_rdma_conn *conn, unsigned int want)
+{
+	want = min_t(unsigned int, want, RDS_RDMA_RECV_MAX);
+	if (want <= conn->rx_target)
+		return;
+	conn->rx_target = want;
+	rds_rdma_stats_inc(conn->path->net, rdma_rx_grown);
+}
+
+/* Judge the size of the ring by what arrives.  @frames: of the message that begins, or 0. */
+static void recv_resize(struct rds_rdma_conn *conn, unsigned int frames)
+{
+	unsigned long now = jiffies;
+
+	lockdep_assert_held(&conn->tx_lock);
+	if (now != conn->rx_jiffy) {
+		conn->rx_jiffy = now;
+		conn->rx_frames = 0;
+		if (time_after_eq(now, conn->rx_second + HZ)) {
+			conn->rx_second = now;
+			if (conn->rx_peak * 4 < conn->rx_target &&
+			    conn->rx_target > RDS_RDMA_RECV_MIN) {
+				conn->rx_target = max_t(unsigned int, conn->rx_target / 2,
+							RDS_RDMA_RECV_MIN);
+				rds_rdma_stats_inc(conn->path->net, rdma_rx_shrunk);
+			}
+			conn->rx_peak = 0;
+		}
+	}
+	conn->rx_frames++;
+	conn->rx_peak = max3(conn->rx_peak, conn->rx_frames, frames);
+	if (conn->rx_frames * 2 > conn->rx_target)
+		recv_grow(conn, conn->rx_target * 2);
+	if (frames * 2 > conn->rx_target)
+		recv_grow(conn, frames * 2);
+}
+
+/* Why a frame cannot be, or RDS_DROP_MAX.  @pay: its payload. */
+static enum rds_drop_reason frame_check(const struct rds_rdma_conn *conn,
+					const struct rds_wire_header *h, u32 pay)
+{
+	u32 left = conn->inc_left, len = be32_to_cpu(h->len);
+
+	if (conn->inc) {
+		if (h->seq != conn->inc_hdr.seq || h->len != conn->inc_hdr.len ||
+		    h->sport != conn->inc_hdr.sport || h->dport != conn->inc_hdr.dport)
+			return RDS_DROP_BAD_FRAME;
+	} else {
+		if (len > RDS_MAX_MSG_SIZE)
+			return RDS_DROP_BAD_LENGTH;
+		if (h->flags == RDS_WIRE_F_CONG && len != RDS_CONG_MAP_BYTES)
+			return RDS_DROP_BAD_MAP;
+		left = len;
+	}
+	return pay == min_t(u32, left, RDS_RDMA_FRAG) ? RDS_DROP_MAX : RDS_DROP_BAD_FRAME;
+}
+
+/* Payload of a frame into the message: copied, or the page changes hands. */
+static bool frame_store(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32 pay)
+{
+	struct ib_device *ib = conn->dev->ib;
+	u8 *buf = rds_rx_buffer(conn->inc);
+
+	if (!pay)
+		return true;
+	if (buf) {
+		ib_dma_sync_single_for_cpu(ib, r->sge[1].addr, pay, DMA_FROM_DEVICE);
+		memcpy(buf + be32_to_cpu(conn->inc_hdr.len) - conn->inc_left,
+		       page_address(r->page), pay);
+		ib_dma_sync_single_for_device(ib, r->sge[1].addr, pay, DMA_FROM_DEVICE);
+		return true;
+	}
+	ib_dma_unmap_page(ib, r->sge[1].addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
+	if (!rds_rx_add_page(conn->inc, r->page, 0, pay)) {
+		__free_page(r->page);
+		r->page = NULL;
+		return false;
+	}
+	r->page = NULL;
+	return true;
+}
+
+static void frame_deliver(struct rds_rdma_conn *conn)
+{
+	struct rds_incoming *inc = conn->inc;
+	struct rds_rx_batch batch;
+
+	conn->inc = NULL;
+	rds_rdma_stats_inc(conn->path->net, ib_rx_total_incs);
+	rds_rx_begin(&batch, conn->path);
+	rds_rx_deliver(&batch, inc, &conn->inc_hdr);
+	rds_rx_end(&batch);
+}
+
+/* A frame of a message.  Returns why the connection must end, or RDS_DROP_MAX. */
+static enum rds_drop_reason frame_message(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+					  const struct rds_wire_header *h, u32 pay)
+{
+	enum rds_drop_reason why = frame_check(conn, h, pay);
+
+	if (unlikely(why != RDS_DROP_MAX))
+		return why;
+	if (!conn->inc) {
+		conn->inc_hdr = *h;
+		conn->inc_left = be32_to_cpu(h->len);
+		conn->inc = rds_rx_alloc(conn->path, conn->inc_left,
+					 h->flags == RDS_WIRE_F_CONG, GFP_ATOMIC);
+		if (unlikely(!conn->inc))
+			return RDS_DROP_NO_MEMORY;
+	}
+	if (unlikely(!frame_store(conn, r, pay)))
+		return RDS_DROP_NO_MEMORY;
+	conn->inc_left -= pay;
+	return RDS_DROP_MAX;
+}
+
+/* What came of a frame, for those who are told after the lock is gone */
+struct frame_result {
+	enum rds_drop_reason	why;
+	bool			acked;
+	bool			writable;
+	bool			fill;
+};
+
+/* What a header says beside its message.  The lock is held. */
+static void frame_header(struct rds_rdma_conn *conn, const struct rds_wire_header *h,
+			 struct frame_result *res)
+{
+	u64 ack = be64_to_cpu(h->ack);
+
+	if (h->credit) {
+		conn->credit.send += h->credit;
+		rds_rdma_stats_inc(conn->path->net, ib_rx_credit_updates);
+		/* one alone may not be for sale */
+		if (conn->blocked & RDS_RDMA_NO_CREDIT && conn->credit.send > 1) {
+			conn->blocked = 0;
+			res->writable = true;
+		}
+	}
+	if (ack > conn->rx_ack) {
+		if (unlikely(ack > conn->last_seq)) {
+			res->why = RDS_DROP_BAD_ACK;
+			return;
+		}
+		conn->rx_ack = ack;
+		res->acked = true;
+	}
+}
+
+/*
+ * The end of a frame, under one hold of the lock: what its header says, its receive posted again,
+ * an acknowledgement if one is due.  @complete: its message has been delivered.
+ */
+static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, bool complete,
+			 unsigned int frames, struct frame_result *res)
+{
+	const struct rds_wire_header *h = recv_hdr(r);
+
+	spin_lock(&conn->tx_lock);
+	conn->rx_posted--;
+	frame_header(conn, h, res);
+	if (complete && h->flags != RDS_WIRE_F_CONG) {
+		conn->ack_seq = be64_to_cpu(h->seq);
+		if (h->flags & RDS_WIRE_F_ACK_REQUIRED)
+			conn->ack_due = true;
+	}
+	recv_resize(conn, frames);
+	recv_push(conn, r);
+	if (unlikely(!conn->rx_posted))
+		rds_rdma_stats_inc(conn->path->net, ib_rx_ring_empty);
+	if (recv_post_due(conn) && !recv_post(conn))
+		res->why = RDS_DROP_SEND_ERROR;
+	if (!rds_rdma_ack_try(conn))
+		res->why = RDS_DROP_SEND_ERROR;
+	res->fill = recv_missing(conn);
+	spin_unlock(&conn->tx_lock);
+}
+
+/* Its receive has a page again, unless there are more than wanted or there is no memory. */
+static void frame_repage(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
+{
+	/* only this context makes rx_posted smaller: looked at without the lock */
+	if (READ_ONCE(conn->rx_posted) + READ_ONCE(conn->rx_nr_ready) >
+	    READ_ONCE(conn->rx_target))
+		recv_free_page(r);
+	else if (!r->page)
+		recv_add_page(r, GFP_ATOMIC);
+}
+
+static bool frame_is_ack(const struct rds_wire_header *h, u32 pay)
+{
+	return !h->sport && !h->dport && !pay;
+}
+
+static void frame_invalidated(struct rds_rdma_conn *conn, u32 rkey)
+{
+	rds_rdma_mr_invalidated(conn->dev, rkey);
+	rds_mr_retired(conn->path, rkey);
+}
+
+static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, const struct ib_wc *wc)
+{
+	const struct rds_wire_header *h = recv_hdr(r);
+	struct frame_result res = { .why = RDS_DROP_MAX };
+	bool complete = false;
+	unsigned int frames = 0;
+	u32 pay;
+
+	ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[0].addr, RDS_RDMA_HDR,
+				   DMA_FROM_DEVICE);
+	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
+		frame_invalidated(conn, wc->ex.invalidate_rkey);
+	if (wc->byte_len < RDS_RDMA_HDR) {
+		res.why = RDS_DROP_BAD_FRAME;
+		goto fail;
+	}
+	if (h->csum && rds_rdma_hdr_sum(h) != 0xffff) {
+		res.why = RDS_DROP_BAD_CSUM;
+		goto fail;
+	}
+	pay = wc->byte_len - RDS_RDMA_HDR;
+	if (frame_is_ack(h, pay)) {
+		rds_rdma_stats_inc(conn->path->net, ib_ack_received);
+	} else {
+		if (!conn->inc)
+			frames = be32_to_cpu(h->len) / RDS_RDMA_FRAG;
+		res.why = frame_message(conn, r, h, pay);
+		if (unlikely(res.why != RDS_DROP_MAX))
+			goto fail;
+		complete = !conn->inc_left;
+		if (complete)
+			frame_deliver(conn);
+	}
+	rds_rdma_stats_inc(conn->path->net, ib_rx_total_frags);
+	if (conn->silent)
+		rds_rdma_conn_heard(conn);
+	frame_repage(conn, r);
+	frame_finish(conn, r, complete, frames, &res);
+	if (res.acked)
+		rds_path_acked(conn->path, conn->rx_ack);
+	if (res.writable)
+		rds_path_writable(conn->path);
+	if (unlikely(res.fill)) {
+		rds_rdma_stats_inc(conn->path->net, ib_rx_refill_from_cq);
+		if (!rds_rdma_recv_fill(conn, GFP_ATOMIC))
+			rds_rdma_data_kick(conn);
+	}
+	if (likely(res.why == RDS_DROP_MAX))
+		return;
+fail:
+	net_info_ratelimited("rds_rdma: frame from %pI6c of %u bytes not usable: reason %u\n",
+			     &conn->path->addr->faddr, wc->byte_len, res.why);
+	rds_rdma_conn_fail(conn, res.why);
+}
+
+static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rds_rdma_recv *r = container_of(wc->wr_cqe, struct rds_rdma_recv, cqe);
+	struct rds_rdma_conn *conn = r->conn;
+
+	/*
+	 * Nothing is taken in once the connection has failed: behind a message that could not be
+	 * kept, the next one would make a duplicate of it when it is sent again.
+	 */
+	if (unlikely(wc->status != IB_WC_SUCCESS))
+		rds_rdma_wc_failed(conn, wc);
+	else if (likely(!READ_ONCE(conn->ending)))
+		frame_in(conn, r, wc);
+}
+
+int rds_rdma_recv_create(struct rds_rdma_conn *conn)
+{
+	struct ib_device *ib = conn->dev->ib;
+	size_t bytes = RDS_RDMA_RECV_MAX * RDS_RDMA_HDR;
+	struct rds_rdma_recv *r;
+	void *hdr;
+	int i;
+
+	conn->rx_target = RDS_RDMA_RECV_MIN;
+	conn->rx_second = jiffies;
+	conn->recvs = vzalloc(array_size(RDS_RDMA_RECV_MAX, sizeof(*conn->recvs)));
+	hdr = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO);
+	if (!conn->recvs || !hdr)
+		goto nomem;
+	conn->rx_hdr_dma = ib_dma_map_single(ib, hdr, bytes, DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ib, conn->rx_hdr_dma))
+		goto nomem;
+	conn->rx_hdr = hdr;
+	for (i = RDS_RDMA_RECV_MAX - 1; i >= 0; i--) {
+		r = &conn->recvs[i];
+		r->conn = conn;
+		r->cqe.done = recv_done;
+		r->wr.wr_cqe = &r->cqe;
+		r->wr.sg_list = r->sge;
+		r->wr.num_sge = 2;
+		r->sge[0].addr = conn->rx_hdr_dma + i * RDS_RDMA_HDR;
+		r->sge[0].length = RDS_RDMA_HDR;
+		r->sge[0].lkey = conn->dev->pd->local_dma_lkey;
+		r->sge[1].length = RDS_RDMA_FRAG;
+		r->sge[1].lkey = conn->dev->pd->local_dma_lkey;
+		r->wr.next = conn->rx_bare;
+		conn->rx_bare = &r->wr;
+	}
+	return 0;
+
+nomem:
+	if (hdr)
+		free_pages_exact(hdr, bytes);
+	return -ENOMEM;
+}
+
+void rds_rdma_recv_stop(struct rds_rdma_conn *conn)
+{
+	size_t bytes = RDS_RDMA_RECV_MAX * RDS_RDMA_HDR;
+	int i;
+
+	rds_rx_free(conn->inc);
+	conn->inc = NULL;
+	if (conn->rx_hdr) {
+		for (i = 0; i < RDS_RDMA_RECV_MAX; i++)
+			recv_free_page(&conn->recvs[i]);
+		ib_dma_unmap_single(conn->dev->ib, conn->rx_hdr_dma, bytes, DMA_FROM_DEVICE);
+		free_pages_exact(conn->rx_hdr, bytes);
+		conn->rx_hdr = NULL;
+	}
+	vfree(conn->recvs);
+	conn->recvs = NULL;
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Messages into the send queue, frame by frame.
+ *
+ * All frames there is room for are built under one hold of tx_lock, chained, and posted in one
+ * call.  A message that fits one frame and lies in one piece goes out of its own memory, header
+ * and all, as one entry; in all other frames the header is a copy in the slot, and the payload
+ * stays where it is.  Each slot holds the pages it refers to.
+ *
+ * A message may be taken in part: rds_tx_batch.off then is the header and a multiple of
+ * RDS_RDMA_FRAG.  Its operations were posted by this connection in that case, or it has none.
+ * A message whose operations are posted (rds_tx_ops.posted) and of which no frame is taken was
+ * blocked in between; its frames come next, or after a map that the core puts in front, and are
+ * never posted without regard to rds_rdma_conn.op_fenced.
+ *
+ * A lone small frame asks for no completion, since nobody waits for its slot; a run of frames or
+ * a large one does, at its end, to give their pages back.  Where a completion comes before the
+ * data have left (rds_rdma_props.write_early) every frame is signalled: the device then copies
+ * them first (siw), and may otherwise look at a header that is another frame's by then.
+ */
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "data.h"
+
+#define TX_CHAIN	32U	/* frames in one call of the device */
+#define TX_LARGE	1024	/* payload from here on is not held without a completion to come */
+
+/* Messages and bytes that may be unacknowledged before one asks for it (wire 4.8) */
+#define TX_UNACKED_MSGS		8
+#define TX_UNACKED_BYTES	(16U * 1024 * 1024)
+
+/**
+ * struct tx_run - frames of one call of the device
+ * @conn: connection
+ * @first: first of the chain
+ * @last: last of it
+ * @n: frames
+ * @bytes: payload in them
+ */
+struct tx_run {
+	struct rds_rdma_conn	*conn;
+	struct rds_rdma_slot	*first;
+	struct rds_rdma_slot	*last;
+	unsigned int		n;
+	unsigned int		bytes;
+};
+
+/* Next byte of payload to take */
+struct tx_cursor {
+	const struct bio_vec	*bv;
+	unsigned int		skip;
+};
+
+static void tx_cursor_set(struct tx_cursor *cur, const struct rds_tx_msg *m, unsigned int skip)
+{
+	cur->bv = m->bv;
+	while (skip && skip >= cur->bv->bv_len)
+		skip -= cur->bv++->bv_len;
+	cur->skip = skip;
+}
+
+static void tx_slot_release(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot)
+{
+	struct ib_device *ib = conn->dev->ib;
+	int i;
+
+	for (i = 0; i < slot->wr.num_sge; i++) {
+		if (!slot->page[i])
+			continue;
+		ib_dma_unmap_page(ib, slot->sge[i].addr, slot->sge[i].length, DMA_TO_DEVICE);
+		put_page(slot->page[i]);
+		slot->page[i] = NULL;
+	}
+	slot->wr.num_sge = 0;
+}
+
+/* Refer to a piece of a message's memory. */
+static bool tx_slot_add(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
+			const struct bio_vec *bv, unsigned int skip, unsigned int len)
+{
+	struct ib_sge *sge = &slot->sge[slot->wr.num_sge];
+	struct ib_device *ib = conn->dev->ib;
+	u64 addr;
+
+	addr = ib_dma_map_page(ib, bv->bv_page, bv->bv_offset + skip, len, DMA_TO_DEVICE);
+	if (unlikely(ib_dma_mapping_error(ib, addr)))
+		return false;
+	get_page(bv->bv_page);
+	slot->page[slot->wr.num_sge++] = bv->bv_page;
+	sge->addr = addr;
+	sge->length = len;
+	return true;
+}
+
+/* The next @len bytes of payload; the core's layout needs two entries at most. */
+static bool tx_slot_payload(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
+			    struct tx_cursor *cur, unsigned int len)
+{
+	unsigned int part;
+
+	for (; len; len -= part) {
+		while (cur->skip == cur->bv->bv_len) {
+			cur->bv++;
+			cur->skip = 0;
+		}
+		part = min(len, cur->bv->bv_len - cur->skip);
+		if (WARN_ON_ONCE(slot->wr.num_sge == RDS_RDMA_SEND_SGE) ||
+		    !tx_slot_add(conn, slot, cur->bv, cur->skip, part))
+			return false;
+		cur->skip += part;
+	}
+	return true;
+}
+
+/* All of a message lies in one piece and fits one frame. */
+static bool tx_in_place(const struct rds_tx_msg *m)
+{
+	return m->nr_bv == 1 && m->bytes > RDS_RDMA_HDR && m->bytes <= RDS_RDMA_HDR + RDS_RDMA_FRAG;
+}
+
+/*
+ * Does this message ask for an acknowledgement (wire 4.8)?  The congestion map never does, as
+ * it is known by flags that are exactly so.
+ */
+static u8 tx_msg_flags(struct rds_rdma_conn *conn, const struct rds_tx_msg *m)
+{
+	u8 flags = m->hdr->flags;
+
+	if (flags == RDS_WIRE_F_CONG)
+		return flags;
+	if (m->want_ack || flags & RDS_WIRE_F_RETRANSMITTED || !conn->unacked_msgs ||
+	    conn->unacked_bytes < m->bytes) {
+		conn->unacked_msgs = TX_UNACKED_MSGS;
+		conn->unacked_bytes = TX_UNACKED_BYTES;
+		return flags | RDS_WIRE_F_ACK_REQUIRED;
+	}
+	conn->unacked_msgs--;
+	conn->unacked_bytes -= m->bytes;
+	return flags;
+}
+
+/* Opcode and flags of a frame, that signalling apart. */
+static void tx_frame_wr(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
+			const struct rds_tx_msg *m, bool first, bool last)
+{
+	const struct rds_tx_ops *ops = m->ops;
+
+	slot->wr.opcode = IB_WR_SEND;
+	slot->wr.send_flags = last ? IB_SEND_SOLICITED : 0;
+	if (likely(!ops))
+		return;
+	/* what follows the first frame waits with it */
+	if (first && ((ops->rdma && ops->rdma->fence) || (ops->atomic && ops->atomic->fence)) &&
+	    !conn->dev->props.iwarp)
+		slot->wr.send_flags |= IB_SEND_FENCE;
+	if (last && ops->retire && conn->dev->props.remote_inv) {
+		slot->wr.opcode = IB_WR_SEND_WITH_INV;
+		slot->wr.ex.invalidate_rkey = ops->retire;
+		rds_rdma_stats_inc(conn->path->net, rdma_send_inv);
+	}
+}
+
+static void tx_signal(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot)
+{
+	slot->wr.send_flags |= IB_SEND_SIGNALED;
+	conn->unsignalled = 0;
+}
+
+/*
+ * One frame: @len bytes of payload at @cur.  Returns what is missing, RDS_RDMA_NO_*.
+ */
+static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cursor *cur,
+		   unsigned int len, bool first, bool last)
+{
+	struct rds_rdma_conn *conn = run->conn;
+	unsigned int idx = conn->tx_head % RDS_RDMA_SEND_SLOTS;
+	struct rds_rdma_slot *slot = &conn->slots[idx];
+	struct rds_wire_header *h = m->hdr;
+	bool in_place = tx_in_place(m), ok;
+
+	if (conn->tx_head - conn->tx_tail == RDS_RDMA_SEND_SLOTS)
+		return RDS_RDMA_NO_SLOT;
+	if (in_place) {
+		ok = tx_slot_add(conn, slot, m->bv, 0, m->bytes);
+	} else {
+		h = &conn->tx_hdr[idx];
+		memcpy(h, m->hdr, sizeof(*h));
+		slot->sge[0].addr = conn->tx_hdr_dma + idx * sizeof(*h);
+		slot->sge[0].length = sizeof(*h);
+		slot->wr.num_sge = 1;
+		ok = tx_slot_payload(conn, slot, cur, len);
+	}
+	if (unlikely(!ok)) {
+		tx_slot_release(conn, slot);
+		rds_rdma_stats_inc(conn->path->net, ib_tx_sg_mapping_failure);
+		return RDS_RDMA_NO_MEM;
+	}
+	if (unlikely(!rds_rdma_credit_take(&conn->credit, 1))) {
+		tx_slot_release(conn, slot);
+		return RDS_RDMA_NO_CREDIT;
+	}
+	h->flags = conn->tx_flags;
+	if (conn->ack_due)
+		rds_rdma_stats_inc(conn->path->net, ib_ack_send_piggybacked);
+	rds_rdma_hdr_seal(conn, h);
+	ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr, sizeof(*h),
+				      DMA_TO_DEVICE);
+	tx_frame_wr(conn, slot, m, first, last);
+	if (conn->unsignalled++ >= min_t(unsigned int, rds_rdma_max_unsignaled, RDS_RDMA_SEND_SLOTS / 2) ||
+	    conn->dev->props.write_early)
+		tx_signal(conn, slot);
+	slot->pos = conn->tx_head++;
+	if (run->n++)
+		run->last->wr.next = &slot->wr;
+	else
+		run->first = slot;
+	run->last = slot;
+	run->bytes += len;
+	return 0;
+}
+
+static void tx_msg_taken(struct rds_tx_batch *batch, struct rds_tx_msg *m)
+{
+	m->end = be64_to_cpu(m->hdr->seq);
+	batch->off = 0;
+	batch->cur = list_is_last(&m->list, batch->head) ? NULL : list_next_entry(m, list);
+}
+
+/* Frames of one message, as many as the chain may still have.  Returns what is missing. */
+static u8 tx_message(struct tx_run *run, struct rds_tx_batch *batch)
+{
+	struct rds_rdma_conn *conn = run->conn;
+	struct rds_tx_msg *m = batch->cur;
+	unsigned int done = batch->off ? batch->off - RDS_RDMA_HDR : 0;
+	unsigned int left = m->bytes - RDS_RDMA_HDR - done, len;
+	u32 msgs = conn->unacked_msgs, bytes = conn->unacked_bytes;
+	struct tx_cursor cur;
+	u8 why;
+
+	tx_cursor_set(&cur, m, RDS_RDMA_HDR + done);
+	if (!batch->off) {
+		conn->tx_flags = tx_msg_flags(conn, m);
+		conn->last_seq = max(conn->last_seq, be64_to_cpu(m->hdr->seq));
+	}
+	for (;; left -= len) {
+		len = min_t(unsigned int, left, RDS_RDMA_FRAG);
+		why = tx_frame(run, m, &cur, len, !batch->off, len == left);
+		if (why)
+			break;
+		if (len == left) {
+			tx_msg_taken(batch, m);
+			return 0;
+		}
+		batch->off = (batch->off ?: RDS_RDMA_HDR) + len;
+		if (run->n == TX_CHAIN)
+			return 0;
+	}
+	if (!batch->off) {
+		conn->unacked_msgs = msgs;
+		conn->unacked_bytes = bytes;
+	}
+	return why;
+}
+
+/* Are its operations still to be posted, or is it not to be sent at all? */
+static bool tx_ops_first(const struct rds_tx_batch *batch)
+{
+	const struct rds_tx_ops *ops = batch->cur->ops;
+
+	return ops && !batch->off && (!ops->posted || ops->silent);
+}
+
+static void tx_count_blocked(struct rds_rdma_conn *conn, u8 why)
+{
+	struct net *net = conn->path->net;
+
+	if (why & RDS_RDMA_NO_SLOT)
+		rds_rdma_stats_inc(net, ib_tx_ring_full);
+	if (why & RDS_RDMA_NO_CREDIT)
+		rds_rdma_stats_inc(net, ib_tx_throttle);
+	if (why & RDS_RDMA_NO_MEM)
+		rds_rdma_data_kick(conn);
+}
+
+/* Build and post one chain.  Returns 0, -EAGAIN when there is no room, -EIO. */
+static int tx_chain(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
+{
+	struct tx_run run = { .conn = conn };
+	const struct ib_send_wr *bad;
+	u8 why = 0;
+	int ret = 0;
+
+	spin_lock_bh(&conn->tx_lock);
+	if (unlikely(conn->ending))
+		ret = -EIO;
+	else if (unlikely(conn->op_fenced))
+		why = RDS_RDMA_NO_OP;
+	while (!ret && !why && batch->cur && run.n < TX_CHAIN && !tx_ops_first(batch))
+		why = tx_message(&run, batch);
+	if (run.n) {
+		run.last->wr.next = NULL;
+		if (conn->unsignalled && (run.n > 1 || run.bytes > TX_LARGE))
+			tx_signal(conn, run.last);
+		ret = ib_post_send(conn->qp, &run.first->wr, &bad);
+	}
+	conn->blocked |= why;
+	spin_unlock_bh(&conn->tx_lock);
+	if (likely(!why))
+		return ret;
+	tx_count_blocked(conn, why);
+	return ret ?: -EAGAIN;
+}
+
+/* Operations that must be posted before any frame; a silent message is nothing else. */
+static int tx_ops(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
+{
+	struct rds_tx_ops *ops;
+	int ret;
+
+	/* only xmit puts any there */
+	if (unlikely(!list_empty(&conn->op_pending))) {
+		ret = rds_rdma_ops_post(conn);
+		if (ret)
+			return ret;
+	}
+	while (batch->cur && tx_ops_first(batch)) {
+		ops = batch->cur->ops;
+		if (!ops->posted) {
+			ret = rds_rdma_ops_prepare(conn, ops);
+			if (!ret)
+				ret = rds_rdma_ops_post(conn);
+			if (ret)
+				return ret;
+		}
+		if (!ops->silent)
+			break;
+		tx_msg_taken(batch, batch->cur);
+	}
+	return 0;
+}
+
+/* Implements &rds_transport.xmit */
+enum rds_tx_result rds_rdma_xmit(struct rds_path *path, struct rds_tx_batch *batch)
+{
+	struct rds_rdma_path *rpath = path->priv;
+	struct rds_rdma_conn *conn = rpath->conn;
+	int ret;
+
+	while (batch->cur) {
+		ret = tx_ops(conn, batch);
+		if (!ret && batch->cur)
+			ret = tx_chain(conn, batch);
+		if (ret == -EAGAIN)
+			return RDS_TX_BLOCKED;
+		if (ret) {
+			rds_rdma_conn_fail(conn, RDS_DROP_SEND_ERROR);
+			return RDS_TX_FAILED;
+		}
+	}
+	return RDS_TX_DONE;
+}
+
+/* A frame is through, and all older ones with it. */
+static void send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rds_rdma_slot *slot = container_of(wc->wr_cqe, struct rds_rdma_slot, cqe);
+	struct rds_rdma_conn *conn = slot->conn;
+	unsigned int end = slot->pos + 1, t;
+	bool wake = false;
+
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		rds_rdma_wc_failed(conn, wc);
+		return;
+	}
+	for (t = conn->tx_tail; t != end; t++)
+		tx_slot_release(conn, &conn->slots[t % RDS_RDMA_SEND_SLOTS]);
+	spin_lock(&conn->tx_lock);
+	conn->tx_tail = end;
+	/* xmit is worth its while when it finds room for many */
+	if (conn->blocked & RDS_RDMA_NO_SLOT &&
+	    conn->tx_head - end <= RDS_RDMA_SEND_SLOTS / 2) {
+		conn->blocked = 0;
+		wake = true;
+	}
+	spin_unlock(&conn->tx_lock);
+	if (wake)
+		rds_path_writable(conn->path);
+}
+
+int rds_rdma_send_create(struct rds_rdma_conn *conn)
+{
+	struct ib_device *ib = conn->dev->ib;
+	struct rds_rdma_slot *slot;
+	unsigned int i, j;
+	struct page *page;
+
+	BUILD_BUG_ON((RDS_RDMA_SEND_SLOTS + RDS_RDMA_ACK_SLOTS) * RDS_RDMA_HDR > PAGE_SIZE);
+	conn->slots = vzalloc(array_size(RDS_RDMA_SEND_SLOTS, sizeof(*conn->slots)));
+	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!conn->slots || !page)
+		goto nomem;
+	conn->tx_hdr_dma = ib_dma_map_page(ib, page, 0, PAGE_SIZE, DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(ib, conn->tx_hdr_dma))
+		goto nomem;
+	conn->tx_hdr = page_address(page);
+	for (i = 0; i < RDS_RDMA_SEND_SLOTS; i++) {
+		slot = &conn->slots[i];
+		slot->conn = conn;
+		slot->cqe.done = send_done;
+		slot->wr.wr_cqe = &slot->cqe;
+		slot->wr.sg_list = slot->sge;
+		for (j = 0; j < RDS_RDMA_SEND_SGE; j++)
+			slot->sge[j].lkey = conn->dev->pd->local_dma_lkey;
+	}
+	return 0;
+
+nomem:
+	if (page)
+		__free_page(page);
+	return -ENOMEM;
+}
+
+void rds_rdma_send_stop(struct rds_rdma_conn *conn)
+{
+	unsigned int t;
+
+	for (t = conn->tx_tail; t != conn->tx_head; t++)
+		tx_slot_release(conn, &conn->slots[t % RDS_RDMA_SEND_SLOTS]);
+	conn->tx_tail = conn->tx_head;
+	vfree(conn->slots);
+	conn->slots = NULL;
+	if (!conn->tx_hdr)
+		return;
+	ib_dma_unmap_page(conn->dev->ib, conn->tx_hdr_dma, PAGE_SIZE, DMA_TO_DEVICE);
+	free_page((unsigned long)conn->tx_hdr);
+	conn->tx_hdr = NULL;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "proto/plat.h"
+#include "transport/rdma/credit.h"
+#include "unit.h"
+
+static void off_takes_all(void)
+{
+	struct rds_rdma_credit c = { .on = false, .posted = 40 };
+
+	EXPECT_EQ(rds_rdma_credit_take(&c, 7), 7);
+	EXPECT_EQ(c.send, 0);
+	EXPECT_EQ(rds_rdma_credit_grant(&c), 0);
+	EXPECT_EQ(c.posted, 40);
+	EXPECT(!rds_rdma_credit_due(&c, 16), "nothing to tell a peer without flow control");
+}
+
+static void takes_what_there_is(void)
+{
+	struct rds_rdma_credit c = { .on = true, .send = 5, .posted = 1 };
+
+	EXPECT_EQ(rds_rdma_credit_take(&c, 3), 3);
+	EXPECT_EQ(rds_rdma_credit_take(&c, 3), 2);
+	EXPECT_EQ(rds_rdma_credit_take(&c, 1), 0);
+	EXPECT_EQ(c.send, 0);
+}
+
+/* Two ends with nothing to grant would otherwise use up everything and both wait. */
+static void last_is_for_credits(void)
+{
+	struct rds_rdma_credit c = { .on = true, .send = 3 };
+
+	EXPECT_EQ(rds_rdma_credit_take(&c, 9), 2);
+	EXPECT_EQ(rds_rdma_credit_take(&c, 1), 0);
+	EXPECT_EQ(c.send, 1);
+	c.posted = 1;
+	EXPECT_EQ(rds_rdma_credit_take(&c, 1), 1);
+}
+
+static void grants_in_bytes(void)
+{
+	struct rds_rdma_credit c = { .on = true, .posted = 300 };
+
+	EXPECT_EQ(rds_rdma_credit_grant(&c), 255);
+	EXPECT_EQ(rds_rdma_credit_grant(&c), 45);
+	EXPECT_EQ(rds_rdma_credit_grant(&c), 0);
+}
+
+static void due_by_size_of_ring(void)
+{
+	struct rds_rdma_credit c = { .on = true, .posted = 7 };
+
+	EXPECT(!rds_rdma_credit_due(&c, 16), "7 of 16");
+	c.posted = 8;
+	EXPECT(rds_rdma_credit_due(&c, 16), "8 of 16");
+	EXPECT(!rds_rdma_credit_due(&c, 248), "8 of 248");
+	c.posted = 15;
+	EXPECT(!rds_rdma_credit_due(&c, 248), "15 of 248");
+	c.posted = 16;
+	EXPECT(rds_rdma_credit_due(&c, 248), "16 of 248");
+	c.posted = 0;
+	EXPECT(!rds_rdma_credit_due(&c, 0), "nothing to tell");
+}
+
+struct end {
+	struct rds_rdma_credit	c;
+	u32			used;	/* receives taken up that are not posted again */
+	u32			got;
+};
+
+/* One frame from @a to @b; false if @a may not send. */
+static int send_frame(struct end *a, struct end *b)
+{
+	if (!rds_rdma_credit_take(&a->c, 1))
+		return 0;
+	b->c.send += rds_rdma_credit_grant(&a->c);
+	b->used++;
+	b->got++;
+	return 1;
+}
+
+/* As recv.c does: posted again by the quarter, told when due. */
+static void end_of_run(struct end *a, struct end *b, u32 ring)
+{
+	if (a->used * 4 >= ring) {
+		a->c.posted += a->used;
+		a->used = 0;
+	}
+	if (rds_rdma_credit_due(&a->c, ring))
+		send_frame(a, b);
+}
+
+/* One end floods, the other only says what it must: this never comes to rest. */
+static void flood_never_stops(void)
+{
+	u32 ring = 16, idle = 0, i;
+	struct end a = { .c = { .on = true, .send = ring } };
+	struct end b = { .c = { .on = true, .send = ring } };
+
+	for (i = 0; i < 10000 && idle < 3; i++) {
+		idle = send_frame(&a, &b) ? 0 : idle + 1;
+		EXPECT(b.c.posted + b.used + a.c.send <= ring, "more credits than receives");
+		end_of_run(&b, &a, ring);
+		end_of_run(&a, &b, ring);
+	}
+	EXPECT(idle < 3, "stopped after %u frames", (unsigned int)b.got);
+}
+
+static void both_flood(void)
+{
+	u32 ring = 16, idle = 0, i;
+	struct end a = { .c = { .on = true, .send = ring } };
+	struct end b = { .c = { .on = true, .send = ring } };
+
+	for (i = 0; i < 10000 && idle < 3; i++) {
+		int sent = 0;
+
+		while (send_frame(&a, &b))
+			sent++;
+		while (send_frame(&b, &a))
+			sent++;
+		idle = sent ? 0 : idle + 1;
+		end_of_run(&b, &a, ring);
+		end_of_run(&a, &b, ring);
+	}
+	EXPECT(idle < 3, "stopped after %u and %u frames", (unsigned int)a.got,
+	       (unsigned int)b.got);
+}
+
+UNIT_CASES(
+	{ "credit.off_takes_all", off_takes_all },
+	{ "credit.takes_what_there_is", takes_what_there_is },
+	{ "credit.last_is_for_credits", last_is_for_credits },
+	{ "credit.grants_in_bytes", grants_in_bytes },
+	{ "credit.due_by_size_of_ring", due_by_size_of_ring },
+	{ "credit.flood_never_stops", flood_never_stops },
+	{ "credit.both_flood", both_flood },
+);
