@@ -9,7 +9,6 @@
  * ordinary messages: the server gets "written" when the write is done, and "read" after the read.
  */
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,9 +18,14 @@
 #include <linux/rds.h>
 
 #define PORT 4005
-#define GREETING "hello, memory"
+#define WRITTEN "hello, memory"
+#define CHANGED "HELLO, MEMORY"
 
 static char page[4096] __attribute__((aligned(4096)));	/* server: lent; client: from and to */
+static int fd;
+static int messages, statuses;				/* received so far */
+static struct sockaddr_in peer;				/* who sent the last message */
+static rds_rdma_cookie_t key;				/* that came with a message */
 
 static void fail(const char *what)
 {
@@ -40,11 +44,12 @@ static struct sockaddr_in address(const char *ip, int port)
 }
 
 /* Without the option bind() would choose any transport that has the address. */
-static int open_socket(struct sockaddr_in a)
+static void open_socket(struct sockaddr_in a)
 {
-	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), transport = RDS_TRANS_IB;
 	struct timeval limit = { .tv_sec = 30 };
+	int transport = RDS_TRANS_IB;
 
+	fd = socket(AF_RDS, SOCK_SEQPACKET, 0);
 	if (fd < 0)
 		fail("socket");
 	if (setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &transport, sizeof(transport)))
@@ -52,23 +57,19 @@ static int open_socket(struct sockaddr_in a)
 	if (bind(fd, (void *)&a, sizeof(a)))
 		fail("bind (is it the address of an RDMA device?)");
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	return fd;
 }
 
-/* Sends a text, and with it one control message if @data is not NULL. */
-static void transmit(int fd, struct sockaddr_in to, const char *text, int type, const void *data,
-		     size_t len)
+/* Sends a text to the peer, and with it a control message if @len is not 0. */
+static void transmit(const char *text, int type, const void *data, size_t len)
 {
 	_Alignas(struct cmsghdr) char control[256];
 	struct cmsghdr *c = (void *)control;
 	struct iovec iov = { (void *)text, strlen(text) };
-	struct msghdr msg = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov,
-			      .msg_iovlen = 1 };
+	struct msghdr msg = { .msg_name = &peer, .msg_namelen = sizeof(peer),
+			      .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (data) {
-		c->cmsg_level = SOL_RDS;
-		c->cmsg_type = type;
-		c->cmsg_len = CMSG_LEN(len);
+	if (len) {
+		*c = (struct cmsghdr){ CMSG_LEN(len), SOL_RDS, type };
 		memcpy(CMSG_DATA(c), data, len);
 		msg.msg_control = control;
 		msg.msg_controllen = CMSG_SPACE(len);
@@ -77,49 +78,49 @@ static void transmit(int fd, struct sockaddr_in to, const char *text, int type, 
 		fail(text);
 }
 
-struct inbox {
-	unsigned int messages, statuses;	/* how many came so far */
-	struct sockaddr_in from;		/* of the last message */
-	rds_rdma_cookie_t key;			/* that came with a message */
-};
-
-/* A message, or a notice: then recvmsg() returns 0, and only control messages. */
-static void receive(int fd, struct inbox *in)
+static void take_control(const struct cmsghdr *c)
 {
-	_Alignas(struct cmsghdr) char control[256];
-	struct sockaddr_in from;
-	char text[64];
-	struct iovec iov = { text, sizeof(text) };
-	struct msghdr msg = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
-			      .msg_iovlen = 1, .msg_control = control,
-			      .msg_controllen = sizeof(control) };
 	struct rds_rdma_notify n;
-	struct cmsghdr *c;
-	ssize_t len = recvmsg(fd, &msg, 0);
 
-	if (len < 0)
-		fail("recvmsg");
-	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
-		if (c->cmsg_level == SOL_RDS && c->cmsg_type == RDS_CMSG_RDMA_DEST)
-			memcpy(&in->key, CMSG_DATA(c), sizeof(in->key));
-		if (c->cmsg_level != SOL_RDS || c->cmsg_type != RDS_CMSG_RDMA_STATUS)
+	if (c->cmsg_level == SOL_RDS && c->cmsg_type == RDS_CMSG_RDMA_DEST)
+		memcpy(&key, CMSG_DATA(c), sizeof(key));
+	if (c->cmsg_level != SOL_RDS || c->cmsg_type != RDS_CMSG_RDMA_STATUS)
+		return;
+	memcpy(&n, CMSG_DATA(c), sizeof(n));
+	printf("status of operation %llu: %d\n", (unsigned long long)n.user_token, n.status);
+	if (n.status != RDS_RDMA_SUCCESS)
+		exit(1);
+	statuses++;
+}
+
+/* Until so many have come. With a status recvmsg() returns 0, and no address. */
+static void receive(int want_messages, int want_statuses)
+{
+	while (messages < want_messages || statuses < want_statuses) {
+		_Alignas(struct cmsghdr) char control[256];
+		struct sockaddr_in from;
+		char text[64];
+		struct iovec iov = { text, sizeof(text) };
+		struct msghdr msg = { .msg_name = &from, .msg_namelen = sizeof(from),
+				      .msg_iov = &iov, .msg_iovlen = 1,
+				      .msg_control = control, .msg_controllen = sizeof(control) };
+		ssize_t len = recvmsg(fd, &msg, 0);
+		struct cmsghdr *c;
+
+		if (len < 0)
+			fail("recvmsg");
+		for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
+			take_control(c);
+		if (!msg.msg_namelen)
 			continue;
-		memcpy(&n, CMSG_DATA(c), sizeof(n));
-		printf("status of operation %llu: %d\n", (unsigned long long)n.user_token, n.status);
-		if (n.status != RDS_RDMA_SUCCESS)
-			exit(1);
-		in->statuses++;
-	}
-	if (msg.msg_namelen) {
 		printf("message: %.*s\n", (int)len, text);
-		in->from = from;
-		in->messages++;
+		peer = from;
+		messages++;
 	}
 }
 
-/* Between the page here and the memory behind @key; the status will bear the token. */
-static void rdma(int fd, struct sockaddr_in to, const char *text, rds_rdma_cookie_t key,
-		 uint64_t flags, uint64_t token)
+/* Between the page here and the memory behind the key; the status will bear the token. */
+static void rdma(const char *text, uint64_t flags, uint64_t token)
 {
 	struct rds_iovec local = { (uintptr_t)page, sizeof(page) };
 	struct rds_rdma_args args = {
@@ -128,63 +129,53 @@ static void rdma(int fd, struct sockaddr_in to, const char *text, rds_rdma_cooki
 		.flags = flags | RDS_RDMA_NOTIFY_ME, .user_token = token,
 	};
 
-	transmit(fd, to, text, RDS_CMSG_RDMA_ARGS, &args, sizeof(args));
+	transmit(text, RDS_CMSG_RDMA_ARGS, &args, sizeof(args));
 }
 
 static int server(const char *self)
 {
-	struct rds_free_mr_args done = { 0 };
+	struct rds_free_mr_args lent = { 0 };
 	struct rds_get_mr_args args = {
-		.vec = { (uintptr_t)page, sizeof(page) }, .cookie_addr = (uintptr_t)&done.cookie,
+		.vec = { (uintptr_t)page, sizeof(page) }, .cookie_addr = (uintptr_t)&lent.cookie,
 		.flags = RDS_RDMA_READWRITE,	/* without it the page could only be read */
 	};
-	int fd = open_socket(address(self, PORT)), i;
-	struct inbox in = { 0 };
-	int early = !setsockopt(fd, SOL_RDS, RDS_GET_MR, &args, sizeof(args));
 
-	if (!early && errno != EOPNOTSUPP)
+	open_socket(address(self, PORT));
+	if (setsockopt(fd, SOL_RDS, RDS_GET_MR, &args, sizeof(args)) && errno != EOPNOTSUPP)
 		fail("RDS_GET_MR");
 	puts("waiting");
-	while (in.messages < 1)
-		receive(fd, &in);
-	/* Where a key cannot be had beforehand, it can be made together with the message. */
-	if (early)
-		transmit(fd, in.from, "key", RDS_CMSG_RDMA_DEST, &done.cookie, sizeof(done.cookie));
-	else
-		transmit(fd, in.from, "key", RDS_CMSG_RDMA_MAP, &args, sizeof(args));
-	while (in.messages < 2)
-		receive(fd, &in);
+	receive(1, 0);
+	if (lent.cookie)
+		transmit("key", RDS_CMSG_RDMA_DEST, &lent.cookie, sizeof(lent.cookie));
+	else	/* Some kernels make a key only together with the message that brings it. */
+		transmit("key", RDS_CMSG_RDMA_MAP, &args, sizeof(args));
+	receive(2, 0);
 	printf("the page says: %s\n", page);
-	for (i = 0; page[i]; i++)
-		page[i] = toupper((unsigned char)page[i]);
-	transmit(fd, in.from, "changed", 0, NULL, 0);
-	while (in.messages < 3)
-		receive(fd, &in);
-	if (setsockopt(fd, SOL_RDS, RDS_FREE_MR, &done, sizeof(done)))
+	if (strcmp(page, WRITTEN))
+		return 1;
+	strcpy(page, CHANGED);
+	transmit("changed", 0, NULL, 0);
+	receive(3, 0);
+	if (setsockopt(fd, SOL_RDS, RDS_FREE_MR, &lent, sizeof(lent)))
 		fail("RDS_FREE_MR");
-	return strcmp(page, "HELLO, MEMORY") != 0;
+	return 0;
 }
 
-static int client(const char *self, const char *peer)
+static int client(const char *self, const char *other)
 {
-	struct sockaddr_in to = address(peer, PORT);
-	int fd = open_socket(address(self, 0));
-	struct inbox in = { 0 };
-
-	transmit(fd, to, "hello", 0, NULL, 0);
-	while (in.messages < 1)
-		receive(fd, &in);
-	strcpy(page, GREETING);
-	rdma(fd, to, "written", in.key, RDS_RDMA_READWRITE, 1);
-	while (in.messages < 2 || in.statuses < 1)
-		receive(fd, &in);
+	open_socket(address(self, 0));
+	peer = address(other, PORT);
+	transmit("hello", 0, NULL, 0);
+	receive(1, 0);
+	strcpy(page, WRITTEN);
+	rdma("written", RDS_RDMA_READWRITE, 1);
+	receive(2, 1);
 	memset(page, 0, sizeof(page));
 	/* The fence keeps the message behind the read; a write is ahead of it anyway. */
-	rdma(fd, to, "read", in.key, RDS_RDMA_FENCE, 2);
-	while (in.statuses < 2)
-		receive(fd, &in);
+	rdma("read", RDS_RDMA_FENCE, 2);
+	receive(2, 2);
 	printf("the page says: %s\n", page);
-	return strcmp(page, "HELLO, MEMORY") != 0;
+	return strcmp(page, CHANGED) != 0;
 }
 
 int main(int argc, char **argv)
@@ -194,6 +185,6 @@ int main(int argc, char **argv)
 		return server(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "client"))
 		return client(argv[2], argv[3]);
-	fprintf(stderr, "usage: rds-rdma server ADDRESS\n       rds-rdma client ADDRESS SERVER\n");
+	fprintf(stderr, "usage: rds-rdma server ADDRESS | rds-rdma client ADDRESS SERVER\n");
 	return 2;
 }
