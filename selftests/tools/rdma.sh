@@ -1,23 +1,41 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The user programs over RDMA, between two guests with a soft RoCE device each. Guest a is the one
-# that waits: passive, receiving, lending its memory.
+# rdma.sh rxe|siw: the user programs over RDMA, between two guests with such a device each. Guest a
+# is the one that waits: passive, receiving, lending its memory.
 set -u
 . selftests/lib/lib.sh
 . selftests/tools/common.sh
 
 PATH=$RDS_BIN:$PATH
+dev=$1
 T=$(mktemp -d /tmp/tools.XXXXXX) || exit 1
 
+# The transport takes an address once it has set the device up.
+bindable() {
+	! rds-ping -T rdma -c 1 -i 1ms -I "$RDS_SELF4" "$RDS_PEER4" 2>&1 |
+		grep -Eq '^(bind|unable)'
+}
+
 set_up() {
-	modprobe rdma_rxe || return 1
-	rdma link add rxe0 type rxe netdev rds0 || return 1
-	[ -e /sys/module/rds_rdma ] && return 0
-	if [ "$RDS_STACK" = intree ]; then
-		modprobe rds_rdma
-	else
-		modprobe rdma_cm && insmod "$RDS_MODDIR/rds_rdma.ko"
+	# Room for a fragment of 4096 bytes in one packet.
+	ip link set rds0 mtu 4200
+	modprobe ib_uverbs
+	if [ $dev = rxe ]; then
+		modprobe rdma_rxe || return 1
+	elif ! modprobe -q siw; then
+		modprobe -q libcrc32c
+		modprobe iw_cm
+		insmod "$RDS_TOP/build/mod/$RDS_KERNEL/siw/siw.ko" || return 1
 	fi
+	rdma link add ${dev}0 type $dev netdev rds0 || return 1
+	if [ -e /sys/module/rds_rdma ]; then
+		:
+	elif [ "$RDS_STACK" = intree ]; then
+		modprobe rds_rdma || return 1
+	else
+		modprobe rdma_cm && insmod "$RDS_MODDIR/rds_rdma.ko" || return 1
+	fi
+	wait_for 20 bindable
 }
 
 a_waits() { [ "$RDS_GUEST" = a ]; }
@@ -45,7 +63,7 @@ moved() {
 	fi
 }
 
-some='[1-9][0-9]*\.[0-9]+' none='0\.00'
+some='([1-9][0-9]*\.[0-9]+|0\.0?[1-9][0-9]?)' none='0\.00'
 
 
 ping_cases() {
@@ -57,7 +75,8 @@ ping_cases() {
 }
 
 info_cases() {
-	_gid="::ffff:$RDS_SELF4 +::ffff:$RDS_PEER4"
+	# An iWARP device has its MAC address there.
+	if [ $dev = rxe ]; then _gid="::ffff:$RDS_SELF4 +::ffff:$RDS_PEER4"; else _gid='[0-9a-f:]+ +[0-9a-f:]+'; fi
 	gives tools.rdma_info_heading 0 \
 		'^      LocalAddr      RemoteAddr  Tos  SL                         LocalDev                        RemoteDev$' \
 		rds-info -I
@@ -68,7 +87,7 @@ info_cases() {
 	gives tools.rdma_info_all 0 "^ +(::ffff:)?$RDS_SELF4 +(::ffff:)?$RDS_PEER4 .* $_gid" rds-info -aI
 	rds-info -I --json >"$T/json"
 	json tools.rdma_info_json "$T/json" 'any(c["local_addr"] == "'"$RDS_SELF4"'" and
-		c["remote_dev"] == "::ffff:'"$RDS_PEER4"'" and c["send_wr"] > 0
+		c["remote_addr"] == "'"$RDS_PEER4"'" and c["remote_dev"] != "::" and c["send_wr"] > 0
 		for c in d["ib_connections"])'
 	if rds-info -n | grep -Eq "^ +$RDS_SELF4 +$RDS_PEER4 .* --C-$"; then
 		ok tools.rdma_info_connected
@@ -99,8 +118,8 @@ stress_cases() {
 	if [ "$RDS_STACK" != intree ]; then
 		stress cached 5030 -d 4 -D 8k -I 3 --rdma-use-get-mr 1 --rdma-cache-mrs 1
 		stress keys 5040 -D 1m --rdma-use-get-mr 1
-		stress fadd 5050 -d 3 -M fadd
-		stress cswp 5060 -d 3 -M cswp
+		stress fadd 5050 -d 3 -M fadd -o
+		stress cswp 5060 -d 3 -M cswp -o
 	fi
 	moved both "$some" "$some"
 	# The passive side carries out what the active one asks for.
@@ -117,8 +136,20 @@ stress_cases() {
 	fi
 	moved cached "$some" "$some"
 	moved keys "$some" "$some"
-	moved fadd "$some" "$some"
-	moved cswp "$some" "$some"
+	for _m in fadd cswp; do
+		if [ $dev = siw ]; then no_atomics $_m; else atomics $_m; fi
+	done
+}
+
+# The memory of the active side is worked on: a value of it goes out.
+atomics() {
+	if a_waits; then moved "$1" "$some" "$none"; else moved "$1" "$none" "$some"; fi
+}
+
+no_atomics() {
+	eval "_pid=\$${1}_pid"
+	ended "tools.rdma_no_$1" 1 "$_pid"
+	! a_waits || says "tools.rdma_no_$1_text" "$T/$1" 'the RDMA device of this address has no atomic operations'
 }
 
 # Against a peer that knows the documented bytes, and fills one element of a vector as a classic one.
@@ -194,7 +225,7 @@ refusal_cases() {
 }
 
 if ! set_up; then
-	not_ok tools.rdma_set_up "no soft RoCE device"
+	not_ok tools.rdma_set_up "no address of ${dev}0 can be bound"
 	exit 1
 fi
 barrier up
@@ -210,6 +241,6 @@ example_cases
 refusal_cases
 barrier end
 rmmod rds_rdma 2>"$T/rmmod"
-rdma link del rxe0
+rdma link del ${dev}0
 rm -rf "$T"
 exit $LIB_FAILED

@@ -132,6 +132,8 @@ static enum sent not_sent(struct task *t, const struct header *h)
 		return SENT_CONGESTED;
 	if (errno == EOPNOTSUPP && (h->rdma.rop == ROP_FADD || h->rdma.rop == ROP_CSWP))
 		die("the RDMA device of this address has no atomic operations\n");
+	if (h->rdma.rop && (errno == ENOMEM || errno == EPERM))
+		die_errno("sendto() failed (how much memory may be locked? see ulimit -l)");
 	if (errno != EAGAIN)
 		die_errno("sendto() failed");
 	/* Memory cannot be registered for a peer without a connection, and POLLOUT is silent on that. */
