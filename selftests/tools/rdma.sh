@@ -10,10 +10,11 @@ PATH=$RDS_BIN:$PATH
 dev=$1
 T=$(mktemp -d /tmp/tools.XXXXXX) || exit 1
 
-# The transport takes an address once it has set the device up.
+# The transport takes an address once it has set the device up. With -D that is tried before anything
+# else, and nobody listens on the port.
 bindable() {
-	! rds-ping -T rdma -c 1 -i 1ms -I "$RDS_SELF4" "$RDS_PEER4" 2>&1 |
-		grep -Eq '^(bind|unable)'
+	rds-stress --transport rdma -r "$RDS_SELF4" -s "$RDS_SELF4" -p 3990 -D 8 2>&1 |
+		grep -q 'Connection refused'
 }
 
 set_up() {
@@ -68,6 +69,7 @@ some='([1-9][0-9]*\.[0-9]+|0\.0?[1-9][0-9]?)' none='0\.00'
 
 ping_cases() {
 	a_waits && return
+	wait_for 30 rds-ping -T rdma -c 1 -i 500ms "$RDS_PEER4" >/dev/null
 	gives tools.rdma_ping 0 '^   3: [0-9]+ usec$' rds-ping -T rdma -c 3 -i 200ms "$RDS_PEER4"
 	gives tools.rdma_ping_tcp 0 '^   3: [0-9]+ usec$' rds-ping -T tcp -c 3 -i 200ms "$RDS_PEER4"
 	gives tools.rdma_ping_bad_transport 1 '^Bad transport ib$' rds-ping -T ib "$RDS_PEER4"
