@@ -38,6 +38,7 @@ struct ping {
 	union rt_addr src;
 	bool have_src;
 	bool json;
+	int transport;
 	uint64_t count;
 	uint64_t interval;
 	uint64_t tos;
@@ -86,6 +87,7 @@ static void __attribute__((noreturn)) usage(const char *why)
 		"  -i interval   time between pings: seconds, or with ms or us [1]\n"
 		"  -I address    send from this address [as routed]\n"
 		"  -Q tos        type of service, 0 to 255 [0]\n"
+		"  -T transport  rdma or tcp [as the source address has it]\n"
 		"  --json        write one JSON document\n");
 	exit(1);
 }
@@ -99,7 +101,7 @@ static void parse(struct ping *p, int argc, char **argv)
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "c:i:I:Q:", longopts, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "c:i:I:Q:T:", longopts, NULL)) != -1) {
 		switch (c) {
 		case 'c':
 			if (rt_parse_number(optarg, UINT32_MAX, &p->count))
@@ -117,6 +119,10 @@ static void parse(struct ping *p, int argc, char **argv)
 		case 'Q':
 			if (rt_parse_number(optarg, 255, &p->tos))
 				die("Bad tos %s\n", optarg);
+			break;
+		case 'T':
+			if (rt_parse_transport(optarg, &p->transport))
+				die("Bad transport %s\n", optarg);
 			break;
 		case 'J':
 			p->json = true;
@@ -145,6 +151,8 @@ static void open_slot(struct ping *p, struct slot *s)
 			    rt_host_str(&p->dst, host, sizeof(host)), errno, strerror(errno));
 		p->have_src = true;
 	}
+	if (rt_set_transport(s->fd, p->transport))
+		die_errno("unable to choose the transport");
 	if (bind(s->fd, &p->src.sa, rt_addrlen(&p->src)))
 		die_errno("bind() failed");
 	if (tos && ioctl(s->fd, SIOCRDSSETTOS, &tos))
@@ -347,7 +355,7 @@ static void finish(struct ping *p)
 int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND };
-	struct ping p = { .interval = 1000000 };
+	struct ping p = { .interval = 1000000, .transport = RDS_TRANS_NONE };
 	unsigned int i;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -40,3 +40,17 @@ says() {
 bound() {
 	ip netns exec "$1" "$RDS_BIN/rds-info" -ak | awk -v p="$2" '$2 == p { f = 1 } END { exit !f }'
 }
+
+# json NAME FILE PYTHON-EXPRESSION-ON-d
+json() {
+	if python3 -m json.tool "$2" >/dev/null && python3 - "$2" "$3" <<-'END'
+		import json, sys
+		d = json.load(open(sys.argv[1]))
+		sys.exit(not eval("(" + sys.argv[2] + ")"))
+	END
+	then
+		ok "$1"
+	else
+		not_ok "$1" "not so: $3: $(head -c 400 "$2" | tr '\n' ' ')"
+	fi
+}

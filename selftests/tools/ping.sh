@@ -14,20 +14,6 @@ three() {
 	fi
 }
 
-# json NAME FILE PYTHON-EXPRESSION-ON-d
-json() {
-	if python3 -m json.tool "$2" >/dev/null && python3 - "$2" "$3" <<-'END'
-		import json, sys
-		d = json.load(open(sys.argv[1]))
-		sys.exit(not eval("(" + sys.argv[2] + ")"))
-	END
-	then
-		ok "$1"
-	else
-		not_ok "$1" "not so: $3: $(head -c 400 "$2" | tr '\n' ' ')"
-	fi
-}
-
 ping_cases() {
 	three tools.ping_v4 10.0.0.2
 	three tools.ping_v6 fd00::2

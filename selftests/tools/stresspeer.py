@@ -218,4 +218,5 @@ def main():
         check_options(me, port)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -31,6 +31,10 @@ int rt_family(void);
 int rt_level(void);
 /* A new RDS socket, or -1 with errno. */
 int rt_socket(void);
+/* Sets the transport of a socket not yet bound, unless that is RDS_TRANS_NONE; 0, or -1 with errno. */
+int rt_set_transport(int fd, int transport);
+/* rdma or tcp as a value of SO_RDS_TRANSPORT; 0 or -1. */
+int rt_parse_transport(const char *text, int *out);
 /* Finds the local address the host would use towards @dst; -1 with errno. */
 int rt_source_for(const union rt_addr *dst, union rt_addr *src);
 /* Asks for send and receive buffers; returns the effective sizes RDS will use. */

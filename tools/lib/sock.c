@@ -46,6 +46,24 @@ int rt_socket(void)
 	return socket(rt_family(), SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 }
 
+int rt_set_transport(int fd, int transport)
+{
+	if (transport == RDS_TRANS_NONE)
+		return 0;
+	return setsockopt(fd, rt_level(), SO_RDS_TRANSPORT, &transport, sizeof(transport));
+}
+
+int rt_parse_transport(const char *text, int *out)
+{
+	if (!strcmp(text, "rdma"))
+		*out = RDS_TRANS_IB;
+	else if (!strcmp(text, "tcp"))
+		*out = RDS_TRANS_TCP;
+	else
+		return -1;
+	return 0;
+}
+
 int rt_source_for(const union rt_addr *dst, union rt_addr *src)
 {
 	socklen_t len = sizeof(*src);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/rds.h>
+
 #include "stress.h"
 
 enum {
@@ -24,6 +26,7 @@ enum {
 	LONG_HISTOGRAM,
 	LONG_RESET,
 	LONG_ASYNC,
+	LONG_TRANSPORT,
 };
 
 static const struct option longopts[] = {
@@ -57,6 +60,7 @@ static const struct option longopts[] = {
 	{ "show-histogram", no_argument, NULL, LONG_HISTOGRAM },
 	{ "reset", no_argument, NULL, LONG_RESET },
 	{ "async", no_argument, NULL, LONG_ASYNC },
+	{ "transport", required_argument, NULL, LONG_TRANSPORT },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -85,7 +89,8 @@ static void __attribute__((noreturn)) usage(void)
 		"  -V, --trace             trace RDMA\n"
 		"  -D, --rdma-bytes N      size of an RDMA element [no RDMA]\n"
 		"  -I N                    RDMA elements per operation [1]\n"
-		"  -M N                    0 alternate, 1 read, 2 write [0]\n"
+		"  -M N                    0 alternate, 1 read, 2 write, 3 fadd, 4 cswp; or the word [0]\n"
+		"  --transport rdma|tcp    transport of this side [as the address has it]\n"
 		"  --connect-retries N     attempts to reach the passive side, one a second [0]\n"
 		"  --use-cong-monitor 0|1  let the kernel tell when congestion ends [1]\n"
 		"  --show-params --show-perfdata --show-histogram --show-outliers USEC\n"
@@ -114,6 +119,18 @@ static uint32_t address(const char *text)
 	return ntohl(a.in.sin_addr.s_addr);
 }
 
+/* The last two are our own: a classic peer refuses the requests that follow. */
+static uint8_t mode(const char *text)
+{
+	static const char *const word[] = { "alternate", "read", "write", "fadd", "cswp" };
+	uint8_t m;
+
+	for (m = 0; m <= MODE_CSWP; m++)
+		if (!strcmp(text, word[m]))
+			return m;
+	return number(text, MODE_CSWP);
+}
+
 static bool set_rdma(struct options *o, int c, const char *arg)
 {
 	switch (c) {
@@ -121,10 +138,10 @@ static bool set_rdma(struct options *o, int c, const char *arg)
 		o->rdma_size = number(arg, UINT32_MAX);
 		return true;
 	case 'I':
-		o->vector = number(arg, 512);
+		o->vector = number(arg, MAX_VECTOR);
 		return true;
 	case 'M':
-		o->rdma_mode = number(arg, 2);
+		o->rdma_mode = mode(arg);
 		return true;
 	case LONG_USE_ONCE:
 		o->use_once = number(arg, 1);
@@ -188,6 +205,10 @@ static bool set_load(struct options *o, int c, const char *arg)
 	case LONG_CONG:
 		o->cong_monitor = number(arg, 1);
 		return true;
+	case LONG_TRANSPORT:
+		if (rt_parse_transport(arg, &o->transport))
+			die("invalid transport '%s', not rdma or tcp\n", arg);
+		return true;
 	case LONG_OUTLIERS:
 		o->outliers = number(arg, UINT32_MAX);
 		return true;
@@ -233,6 +254,26 @@ static bool set_flag(struct options *o, int c)
 	return false;
 }
 
+static const char *check_rdma(const struct options *o)
+{
+	if (o->rdma_mode > MODE_CSWP)
+		return "unknown RDMA mode";
+	if (!o->vector || o->vector > MAX_VECTOR)
+		return "an RDMA vector must have 1 to 512 elements";
+	if ((uint64_t)o->rdma_size * o->vector > MAX_SIZE)
+		return "an RDMA operation must transfer at most 1 MiB";
+	if (o->alignment > (uint32_t)sysconf(_SC_PAGESIZE))
+		return "an RDMA buffer must begin in its first page";
+	if (o->rdma_mode >= MODE_FADD && (o->rdma_size != ATOMIC_SIZE || o->vector != 1))
+		return "an atomic operation has one element of 8 bytes: -D 8 -I 1";
+	if (o->rdma_mode >= MODE_FADD && o->alignment % ATOMIC_SIZE)
+		return "an atomic operation needs an alignment that 8 divides";
+	/* Tokens number the buffers of a task with 30 bits. */
+	if ((uint64_t)o->tasks * o->depth >= 1u << 30)
+		return "too many tasks and too much depth for RDMA";
+	return NULL;
+}
+
 const char *check_options(const struct options *o)
 {
 	if (o->req_size == UINT32_MAX)
@@ -255,7 +296,7 @@ const char *check_options(const struct options *o)
 		return "not enough ports above the base port for the tasks";
 	if (o->async)
 		return "asynchronous sends are not supported: they need a vendor kernel";
-	return NULL;
+	return o->rdma_size ? check_rdma(o) : NULL;
 }
 
 void parse_args(struct options *o, int argc, char **argv)
@@ -273,6 +314,7 @@ void parse_args(struct options *o, int argc, char **argv)
 		.cong_monitor = 1,
 		.vector = 1,
 		.outliers = NO_OUTLIERS,
+		.transport = RDS_TRANS_NONE,
 	};
 	while ((c = getopt_long(argc, argv, "+r:p:s:q:a:d:t:T:oQ:D:I:M:czRvVh", longopts,
 				NULL)) != -1)
@@ -280,6 +322,8 @@ void parse_args(struct options *o, int argc, char **argv)
 			usage();
 	if (o->tasks == UINT16_MAX)
 		o->tasks = 1;
+	if (o->rdma_mode >= MODE_FADD && !o->rdma_size)
+		o->rdma_size = ATOMIC_SIZE;
 	if (o->cache_mrs && o->use_once)
 		die("option --rdma-cache-mrs conflicts with --rdma-use-once\n");
 	if (o->cache_mrs && !o->use_get_mr)

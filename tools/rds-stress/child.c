@@ -14,17 +14,9 @@
 #include <linux/sockios.h>
 #include <linux/rds.h>
 
-#include "stress.h"
+#include "rdma.h"
 
-enum sent { SENT, SENT_FULL, SENT_CONGESTED };
-
-static void add(_Atomic uint64_t *counter, uint64_t n)
-{
-	/* One writer only: no need for a locked instruction. */
-	atomic_store_explicit(counter,
-			      atomic_load_explicit(counter, memory_order_relaxed) + n,
-			      memory_order_relaxed);
-}
+enum sent { SENT, SENT_FULL, SENT_CONGESTED, SENT_PAUSED, SENT_LATER };
 
 static void check_parent(pid_t parent)
 {
@@ -80,6 +72,8 @@ static void open_socket(struct task *t, unsigned int id)
 	t->fd = rt_socket();
 	if (t->fd < 0)
 		die_errno("socket(%d, 5, 0) failed", rt_family());
+	if (rt_set_transport(t->fd, t->o->transport))
+		die_errno("setsockopt(SO_RDS_TRANSPORT) failed");
 	setsockopt(t->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(t->fd, (struct sockaddr *)&a, sizeof(a)))
 		die_errno("bind() failed");
@@ -121,12 +115,30 @@ static void set_up(struct task *t, unsigned int id)
 	}
 	t->requests = o->active || !o->one_way;
 	t->want_pollout = true;
+	rdma_set_up(t);
 	open_socket(t, id);
 }
 
 static uint16_t next_slot(const struct task *t, uint16_t slot)
 {
 	return slot + 1u >= t->o->depth ? 0 : slot + 1;
+}
+
+static enum sent not_sent(struct task *t, const struct header *h)
+{
+	bool again = t->full;
+
+	if (errno == ENOBUFS)
+		return SENT_CONGESTED;
+	if (errno == EOPNOTSUPP && (h->rdma.rop == ROP_FADD || h->rdma.rop == ROP_CSWP))
+		die("the RDMA device of this address has no atomic operations\n");
+	if (h->rdma.rop && (errno == ENOMEM || errno == EPERM))
+		die_errno("sendto() failed (how much memory may be locked? see ulimit -l)");
+	if (errno != EAGAIN)
+		die_errno("sendto() failed");
+	/* Memory cannot be registered for a peer without a connection, and POLLOUT is silent on that. */
+	t->full = true;
+	return h->rdma.rop && again ? SENT_LATER : SENT_FULL;
 }
 
 /* Only a message that really went out consumes a sequence number. */
@@ -143,28 +155,45 @@ static enum sent send_one(struct task *t, struct peer *p, enum op op, uint16_t s
 		.slot = slot,
 		.op = op,
 	};
+	struct iovec iov = { buf, len };
+	union control control;
+	struct msghdr msg = {
+		.msg_name = &p->addr,
+		.msg_namelen = sizeof(p->addr),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+	};
 	ssize_t n;
 
+	if (op == OP_REQ)
+		rdma_ask(t, p, slot, &h, &msg);
+	else
+		transfer_begin(t, p, slot, &h, &msg);
 	encode_header(buf, &h);
-	n = sendto(t->fd, buf, len, MSG_DONTWAIT, (struct sockaddr *)&p->addr, sizeof(p->addr));
-	if (n < 0 && errno == EAGAIN)
-		return SENT_FULL;
-	if (n < 0 && errno == ENOBUFS)
-		return SENT_CONGESTED;
+	n = sendmsg(t->fd, &msg, MSG_DONTWAIT);
+	if (op == OP_REQ)
+		rdma_asked(t, p, slot, &h, n >= 0);
 	if (n < 0)
-		die_errno("sendto() failed");
+		return not_sent(t, &h);
 	if ((size_t)n != len)
 		die("sendto() truncated - %zd\n", n);
+	if (op == OP_ACK)
+		transfer_begun(p, slot);
+	t->full = false;
 	p->tx_seq++;
-	add(&t->stats->bytes_tx, len);
+	count(&t->stats->bytes_tx, len);
 	return SENT;
 }
 
 static enum sent send_acks(struct task *t, struct peer *p)
 {
 	while (p->owed) {
-		enum sent rc = send_one(t, p, OP_ACK, p->ack_slot);
+		enum sent rc;
 
+		if (!transfer_ready(p, p->ack_slot))
+			return SENT_PAUSED;
+		rc = send_one(t, p, OP_ACK, p->ack_slot);
 		if (rc != SENT)
 			return rc;
 		p->ack_slot = next_slot(t, p->ack_slot);
@@ -184,8 +213,8 @@ static enum sent send_requests(struct task *t, struct peer *p)
 		p->sent_us[p->req_slot] = before;
 		p->req_slot = next_slot(t, p->req_slot);
 		p->outstanding++;
-		add(&t->stats->tx_us, rt_now_us() - before);
-		add(&t->stats->req_tx, 1);
+		count(&t->stats->tx_us, rt_now_us() - before);
+		count(&t->stats->req_tx, 1);
 	}
 	return SENT;
 }
@@ -209,6 +238,10 @@ static void send_round(struct task *t)
 			t->want_pollout = true;
 			return;
 		}
+		if (rc == SENT_LATER) {
+			t->retry_soon = true;
+			return;
+		}
 		if (rc == SENT_CONGESTED) {
 			p->congested = t->o->cong_monitor;
 			t->retry_soon = true;
@@ -216,41 +249,43 @@ static void send_round(struct task *t)
 	}
 }
 
-static void got_ack(struct task *t, struct peer *p)
+static void got_ack(struct task *t, struct peer *p, const struct header *h)
 {
 	uint64_t rtt = rt_now_us() - p->sent_us[p->exp_ack_slot];
 	unsigned int b = rtt ? 63 - __builtin_clzll(rtt) : 0;
 
 	if (!p->outstanding)
 		die("ack without a request\n");
+	rdma_answered(t, p, h);
 	p->outstanding--;
 	p->exp_ack_slot = next_slot(t, p->exp_ack_slot);
-	add(&t->stats->rtt_us, rtt);
-	add(&t->stats->rtt_count, 1);
-	add(&t->stats->bucket[b < NR_BUCKETS ? b : NR_BUCKETS - 1], 1);
+	count(&t->stats->rtt_us, rtt);
+	count(&t->stats->rtt_count, 1);
+	count(&t->stats->bucket[b < NR_BUCKETS ? b : NR_BUCKETS - 1], 1);
 	if (rtt > t->o->outliers)
 		fprintf(stderr, "Found RTT = 0x%llx\n", (unsigned long long)rtt);
 }
 
-static void got_message(struct task *t, const struct sockaddr_in *from, size_t len)
+static void got_message(struct task *t, const struct sockaddr_in *from, size_t len, uint64_t key)
 {
 	struct header h;
 	struct peer *p;
 
-	add(&t->stats->bytes_rx, len);
+	count(&t->stats->bytes_rx, len);
 	p = check_message(t, from, len, &h);
 	if (!p)
 		return;
 	p->rx_seq++;
 	if (h.op == OP_ACK) {
-		got_ack(t, p);
+		got_ack(t, p, &h);
 		return;
 	}
 	if (p->owed >= t->o->depth)
 		die("more than %u requests without ack\n", t->o->depth);
+	transfer_requested(t, p, &h, key);
 	p->owed++;
 	p->exp_req_slot = next_slot(t, p->exp_req_slot);
-	add(&t->stats->req_rx, 1);
+	count(&t->stats->req_rx, 1);
 }
 
 static void uncongest(struct task *t, uint64_t mask)
@@ -262,16 +297,37 @@ static void uncongest(struct task *t, uint64_t mask)
 			t->peer[i].congested = false;
 }
 
+/* Statuses of transfers; returns the key the message brought, or 0. */
+static uint64_t take_control(struct task *t, struct msghdr *msg)
+{
+	struct rds_rdma_notify n;
+	uint64_t key = 0;
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != rt_level())
+			continue;
+		if (c->cmsg_type == RDS_CMSG_RDMA_DEST && c->cmsg_len >= CMSG_LEN(sizeof(key)))
+			memcpy(&key, CMSG_DATA(c), sizeof(key));
+		if (c->cmsg_type == RDS_CMSG_RDMA_STATUS && c->cmsg_len >= CMSG_LEN(sizeof(n))) {
+			memcpy(&n, CMSG_DATA(c), sizeof(n));
+			transfer_status(t, &n);
+		}
+	}
+	return key;
+}
+
 static void receive_all(struct task *t)
 {
 	size_t largest = t->o->req_size > t->o->ack_size ? t->o->req_size : t->o->ack_size;
 	union {
-		char bytes[256];
+		char bytes[1024];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = { t->in, largest };
 	struct sockaddr_in from;
 	struct msghdr msg;
+	uint64_t key;
 	ssize_t n;
 
 	for (;;) {
@@ -292,8 +348,9 @@ static void receive_all(struct task *t)
 		if (n < 0)
 			return;
 		uncongest(t, rt_cong_update(&msg));
+		key = take_control(t, &msg);
 		if (msg.msg_namelen)
-			got_message(t, &from, n);
+			got_message(t, &from, n, key);
 	}
 }
 

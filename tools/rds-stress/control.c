@@ -102,8 +102,6 @@ static void receive_options(int fd, struct options *o)
 	wrong = check_options(o);
 	if (wrong)
 		die("options of the active side refused: %s\n", wrong);
-	if (o->rdma_size)
-		die("options of the active side refused: RDMA is not supported\n");
 }
 
 int control_accept(struct options *o)

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stress.h"
+#include "rdma.h"
 
 #define START_DELAY_US	2000000
 #define BURN_IN_S	4
@@ -328,7 +328,8 @@ int main(int argc, char **argv)
 	if (o.active && o.rdma_size && own_addr)
 		rdma_probe(&o);
 	control = o.active ? control_connect(&o) : control_accept(&o);
-	if (o.active && o.rdma_size && !own_addr)
+	/* Only now does a passive side know whether it is asked for. */
+	if (o.rdma_size && (!o.active || !own_addr))
 		rdma_probe(&o);
 	catch_signals();
 	negotiate(&o, control);

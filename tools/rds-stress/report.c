@@ -11,7 +11,7 @@
 
 struct sums {
 	uint64_t us;
-	uint64_t req_tx, req_rx, bytes, tx_us, rtt_us, rtt_count;
+	uint64_t req_tx, req_rx, bytes, tx_us, rtt_us, rtt_count, rdma_in, rdma_out;
 };
 
 struct cpu_ticks {
@@ -49,6 +49,8 @@ static struct sums collect(const struct report *r)
 		s.tx_us += atomic_load(&c->tx_us);
 		s.rtt_us += atomic_load(&c->rtt_us);
 		s.rtt_count += atomic_load(&c->rtt_count);
+		s.rdma_in += atomic_load(&c->rdma_in);
+		s.rdma_out += atomic_load(&c->rdma_out);
 	}
 	return s;
 }
@@ -155,7 +157,9 @@ static void csv_line(struct report *r, const struct sums *s, double cpu)
 	uint64_t us = s->us - r->last.us, sent = s->req_tx - r->last.req_tx;
 
 	printf("::%u,%u,%u,%u,%" PRIu64 ",%f,%f,%f,%f,%f,%f", o->tasks, o->req_size, o->ack_size,
-	       o->rdma_size, sent, per_second(s->bytes - r->last.bytes, us) / 1024, 0.0, 0.0,
+	       o->rdma_size, sent, per_second(s->bytes - r->last.bytes, us) / 1024,
+	       per_second(s->rdma_in - r->last.rdma_in, us) / 1024,
+	       per_second(s->rdma_out - r->last.rdma_out, us) / 1024,
 	       mean(s->tx_us - r->last.tx_us, sent),
 	       mean(s->rtt_us - r->last.rtt_us, s->rtt_count - r->last.rtt_count),
 	       cpu < 0 ? 0 : cpu);
@@ -170,7 +174,9 @@ static void plain_line(const struct report *r, const struct sums *from, const st
 
 	printf(ROW, r->o->tasks, (uint64_t)per_second(sent, us),
 	       (uint64_t)per_second(s->req_rx - from->req_rx, us),
-	       per_second(s->bytes - from->bytes, us) / 1024, 0.0, 0.0,
+	       per_second(s->bytes - from->bytes, us) / 1024,
+	       per_second(s->rdma_in - from->rdma_in, us) / 1024,
+	       per_second(s->rdma_out - from->rdma_out, us) / 1024,
 	       mean(s->tx_us - from->tx_us, sent),
 	       mean(s->rtt_us - from->rtt_us, s->rtt_count - from->rtt_count), cpu);
 }

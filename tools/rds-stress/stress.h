@@ -5,7 +5,8 @@
  *   args.c     the command line
  *   wire.c     option message on the control connection, header of a datagram
  *   control.c  the control connection (TCP)
- *   rdma.c     whether the kernel can do RDMA
+ *   rdma.c     buffers and keys, and what a request asks of the other side
+ *   transfer.c the transfers this side carries out for requests it received
  *   child.c    one task: its socket, sending and receiving
  *   check.c    what a received datagram must look like
  *   soak.c     how much of the CPUs is left over
@@ -27,8 +28,15 @@
 #define MAX_DEPTH	65536u
 #define NR_BUCKETS	16
 #define NO_OUTLIERS	UINT32_MAX
+#define MAX_VECTOR	512u
+#define ATOMIC_SIZE	8u
 
 enum op { OP_REQ = 1, OP_ACK = 2 };
+
+/* What is asked of the other side in a header; a classic peer knows the first three. */
+enum rop { ROP_NONE, ROP_READ, ROP_WRITE, ROP_FADD, ROP_CSWP };
+/* As they are negotiated; the classic ones are the first three. */
+enum rdma_mode { MODE_BOTH, MODE_READ, MODE_WRITE, MODE_FADD, MODE_CSWP };
 
 struct options {
 	uint32_t depth;
@@ -65,6 +73,7 @@ struct options {
 	bool soak;
 	bool histogram;
 	uint32_t outliers;
+	int transport;		/* SO_RDS_TRANSPORT, or RDS_TRANS_NONE: bind() chooses */
 };
 
 /* Written by one child, read by the parent. They only grow. */
@@ -74,6 +83,7 @@ struct stats {
 	_Atomic uint64_t tx_us;
 	_Atomic uint64_t rtt_us, rtt_count;
 	_Atomic uint64_t bucket[NR_BUCKETS];
+	_Atomic uint64_t rdma_in, rdma_out;
 };
 
 struct child {
@@ -101,6 +111,17 @@ const char *check_options(const struct options *o);
 
 /* ---- wire.c ---- */
 
+/* Bytes 19 to 59 of a header. */
+struct command {
+	uint8_t rop;
+	uint64_t addr;		/* where the requester's memory is for the requester */
+	uint64_t offset;
+	uint64_t pattern;
+	uint64_t key;
+	uint32_t size;		/* of one element */
+	uint32_t vector;
+};
+
 struct header {
 	uint32_t seq;
 	uint32_t from_addr, to_addr;
@@ -108,6 +129,7 @@ struct header {
 	uint16_t slot;
 	uint8_t op;
 	uint8_t retry;
+	struct command rdma;
 };
 
 /* Returns the length of the message: the short form where it suffices. */
@@ -127,10 +149,6 @@ int control_accept(struct options *o);
 void control_send(int fd, const void *buf, size_t len);
 void control_recv(int fd, void *buf, size_t len);
 
-/* ---- rdma.c ---- */
-
-void rdma_probe(const struct options *o);
-
 /* ---- child.c, check.c ---- */
 
 struct peer {
@@ -144,6 +162,10 @@ struct peer {
 	uint16_t exp_ack_slot;	/* of the next ack received */
 	bool congested;
 	uint64_t *sent_us;	/* by slot */
+	struct rdma_slot *rdma;	/* by slot, see rdma.h; NULL without RDMA */
+	bool write_next;	/* in MODE_BOTH */
+	bool first_only;	/* fills only the first element, as a classic one does */
+	bool filled;		/* has been seen to fill them all */
 };
 
 struct task {
@@ -155,10 +177,22 @@ struct task {
 	struct peer *peer;
 	uint8_t *req, *ack, *in;
 	uint8_t *pattern;
+	struct rds_iovec *iov;	/* as many as a vector has */
+	unsigned int nr_keys;
+	uint32_t pid;
 	bool requests;		/* this side sends them */
 	bool want_pollout;
 	bool retry_soon;
+	bool full;		/* the last attempt to send failed with EAGAIN */
 };
+
+/* Counters have one writer, so that no locked instruction is needed. */
+static inline void count(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_store_explicit(counter,
+			      atomic_load_explicit(counter, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
 
 /* Runs task @id until it is killed; tells @ready_fd when it can receive. */
 void run_child(const struct options *o, struct shared *shared, unsigned int id, pid_t parent,

@@ -17,6 +17,12 @@ static void put32(uint8_t *p, uint32_t v)
 	put16(p + 2, v);
 }
 
+static void put64(uint8_t *p, uint64_t v)
+{
+	put32(p, v >> 32);
+	put32(p + 4, v);
+}
+
 static uint16_t get16(const uint8_t *p)
 {
 	return p[0] << 8 | p[1];
@@ -25,6 +31,11 @@ static uint16_t get16(const uint8_t *p)
 static uint32_t get32(const uint8_t *p)
 {
 	return (uint32_t)get16(p) << 16 | get16(p + 2);
+}
+
+static uint64_t get64(const uint8_t *p)
+{
+	return (uint64_t)get32(p) << 32 | get32(p + 4);
 }
 
 static void encode_short(uint8_t *m, const struct options *o)
@@ -121,7 +132,7 @@ void decode_options(const uint8_t *msg, size_t len, struct options *o)
 	o->async = len == LONG_LEN ? msg[76] : 0;
 }
 
-/* Bytes 19 to 62 belong to RDMA and stay zero without it. */
+/* Bytes 19 to 59 are zero without RDMA, 60 to 62 always. */
 void encode_header(uint8_t buf[HDR_LEN], const struct header *h)
 {
 	put32(buf, h->seq);
@@ -131,6 +142,13 @@ void encode_header(uint8_t buf[HDR_LEN], const struct header *h)
 	put16(buf + 14, h->to_port);
 	put16(buf + 16, h->slot);
 	buf[18] = h->op;
+	buf[19] = h->rdma.rop;
+	put64(buf + 20, h->rdma.addr);
+	put64(buf + 28, h->rdma.offset);
+	put64(buf + 36, h->rdma.pattern);
+	put64(buf + 44, h->rdma.key);
+	put32(buf + 52, h->rdma.size);
+	put32(buf + 56, h->rdma.vector);
 }
 
 void decode_header(const uint8_t buf[HDR_LEN], struct header *h)
@@ -142,6 +160,15 @@ void decode_header(const uint8_t buf[HDR_LEN], struct header *h)
 	h->to_port = get16(buf + 14);
 	h->slot = get16(buf + 16);
 	h->op = buf[18];
+	h->rdma = (struct command){
+		.rop = buf[19],
+		.addr = get64(buf + 20),
+		.offset = get64(buf + 28),
+		.pattern = get64(buf + 36),
+		.key = get64(buf + 44),
+		.size = get32(buf + 52),
+		.vector = get32(buf + 56),
+	};
 	h->retry = buf[60];
 }
 

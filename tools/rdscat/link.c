@@ -14,7 +14,7 @@
 
 #define BUF_LEN (RC_HDR_LEN + RC_MAX_PAYLOAD)
 
-int rc_link_open(struct rc_link *l, const union rt_addr *self)
+int rc_link_open(struct rc_link *l, const union rt_addr *self, int transport)
 {
 	char text[RT_ADDRSTRLEN];
 	socklen_t len = sizeof(l->self);
@@ -25,6 +25,10 @@ int rc_link_open(struct rc_link *l, const union rt_addr *self)
 	if (l->fd < 0 || !l->buf) {
 		rc_complain("cannot create an RDS socket: %s%s", strerror(errno),
 			    errno == EAFNOSUPPORT ? " (is the module rds loaded?)" : "");
+		return -1;
+	}
+	if (rt_set_transport(l->fd, transport)) {
+		rc_complain("cannot use that transport: %s", strerror(errno));
 		return -1;
 	}
 	rt_buffers(l->fd, RC_WINDOW, &l->snd, &l->rcv);

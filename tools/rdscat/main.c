@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/rds.h>
+
 #include "rdscat.h"
 
 static volatile sig_atomic_t got_signal;
@@ -76,6 +78,7 @@ static void usage(FILE *to)
 		"usage: rdscat [options] ADDRESS:PORT < file     send\n"
 		"       rdscat [options] -l ADDRESS:PORT > file  receive one transfer\n"
 		"  -s ADDRESS  send from this address [as routed]\n"
+		"  -T NAME     transport, rdma or tcp [as the local address has it]\n"
 		"  -w TIME     give up when the other end is silent for so long [30]\n"
 		"  -q          show no progress, even on a terminal\n"
 		"  -v          show progress, even if stderr is no terminal\n"
@@ -94,7 +97,7 @@ static void parse(struct rc_options *o, int argc, char **argv)
 	const char *wrong;
 	int c;
 
-	while ((c = getopt(argc, argv, "lhs:w:qv")) != -1) {
+	while ((c = getopt(argc, argv, "lhs:T:w:qv")) != -1) {
 		switch (c) {
 		case 'l':
 			o->listen = true;
@@ -103,6 +106,10 @@ static void parse(struct rc_options *o, int argc, char **argv)
 			if (rt_parse_host(optarg, AF_UNSPEC, &o->src))
 				bad_usage("unknown source address", optarg);
 			o->have_src = true;
+			break;
+		case 'T':
+			if (rt_parse_transport(optarg, &o->transport))
+				bad_usage("transport is neither rdma nor tcp", optarg);
 			break;
 		case 'w':
 			if (rt_parse_interval(optarg, &o->timeout_us) || o->timeout_us < 200000)
@@ -172,7 +179,7 @@ static void check_open(bool listen)
 
 int main(int argc, char **argv)
 {
-	struct rc_options o = { .timeout_us = 30000000 };
+	struct rc_options o = { .timeout_us = 30000000, .transport = RDS_TRANS_NONE };
 
 	parse(&o, argc, argv);
 	check_open(o.listen);

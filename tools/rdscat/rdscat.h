@@ -98,7 +98,8 @@ struct rc_link {
 	uint8_t *buf;
 };
 
-int rc_link_open(struct rc_link *l, const union rt_addr *self);
+/* @transport is a value of SO_RDS_TRANSPORT, or RDS_TRANS_NONE. Returns 0, or -1 after a complaint. */
+int rc_link_open(struct rc_link *l, const union rt_addr *self, int transport);
 /* 1 sent, 0 must wait (see blocked), -1 failed with errno. */
 int rc_link_send(struct rc_link *l, const struct rc_frame *f);
 /* The same, to somebody who is not the peer of this session. */
@@ -122,6 +123,7 @@ struct rc_options {
 	bool quiet;
 	bool verbose;
 	bool have_src;
+	int transport;
 	union rt_addr addr;
 	union rt_addr src;
 	uint64_t timeout_us;

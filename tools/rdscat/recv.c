@@ -340,7 +340,7 @@ int rc_receive_stream(const struct rc_options *o)
 {
 	struct receiver r = { .out = STDOUT_FILENO };
 
-	if (rc_link_open(&r.l, &o->addr))
+	if (rc_link_open(&r.l, &o->addr, o->transport))
 		return 1;
 	r.l.timeout_us = o->timeout_us;
 	rc_link_pace(&r.l, 0);

@@ -296,7 +296,7 @@ static int start(struct sender *s)
 			    strerror(errno));
 		return -1;
 	}
-	if (rc_link_open(&s->l, &self))
+	if (rc_link_open(&s->l, &self, s->o->transport))
 		return -1;
 	if (getrandom(&s->l.session, sizeof(s->l.session), 0) != sizeof(s->l.session)) {
 		rc_complain("no random numbers: %s", strerror(errno));
