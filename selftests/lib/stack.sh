@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Loading and unloading a stack inside a guest. RDS_MODS_ours and RDS_MODS_intree hold words
-# "name:srcversion:build-id" in load order, written by the runner from the files it put into
-# /run/rds/mod/<stack>/; "-" stands for what a file does not have.
+# "name:srcversion:build-id" in load order, RDS_MODS_ours_rdma and RDS_MODS_intree_rdma that of
+# rds_rdma, written by the runner from the files it put into /run/rds/mod/<stack>/; "-" stands for
+# what a file does not have.
 
 # stack_files ours|intree
 stack_files() {
 	case "$1" in
-	ours)	echo "${RDS_MODS_ours:-}" ;;
-	intree*)	echo "${RDS_MODS_intree:-}" ;;
+	ours)	echo "${RDS_MODS_ours:-} ${RDS_MODS_ours_rdma:-}" ;;
+	intree*)	echo "${RDS_MODS_intree:-} ${RDS_MODS_intree_rdma:-}" ;;
 	esac
 }
 
@@ -18,27 +19,45 @@ loaded_identity() {
 	echo "${_src:--}:${_id:--}"
 }
 
-# load_stack ours|intree: insmod each file and see that the kernel now runs just that file
-load_stack() {
+# load_module ours|intree WORD: insmod one file and see that the kernel now runs just that file
+load_module() {
 	case "$1" in
 	intree*)	_dir=/run/rds/mod/intree ;;
 	*)	_dir=/run/rds/mod/$1 ;;
 	esac
-	[ -n "$(stack_files "$1")" ] || { echo "# no modules of stack $1 here"; return 1; }
-	for _w in $(stack_files "$1"); do
-		_m=${_w%%:*}
-		for _d in $(modinfo -F depends "$_dir/$_m.ko" | tr , ' '); do
-			case "$_d" in
-			rds|rds_*) ;;
-			*) modprobe "$_d" || return 1 ;;
-			esac
+	_m=${2%%:*}
+	for _d in $(modinfo -F depends "$_dir/$_m.ko" | tr , ' '); do
+		case "$_d" in
+		rds|rds_*) ;;
+		*) modprobe "$_d" || return 1 ;;
+		esac
+	done
+	[ -e "/sys/module/$_m" ] || insmod "$_dir/$_m.ko" || return 1
+	_have=$(loaded_identity "$_m")
+	if [ "$_have" != "${2#*:}" ]; then
+		echo "@${RDS_NONCE:-} fail loaded $_m has srcversion:build-id $_have, its file ${2#*:}"
+		return 1
+	fi
+}
+
+# load_stack ours|intree [MODULE...]: rds and rds_tcp, or just the modules named, in that order
+load_stack() {
+	_stack=$1 _all=$(stack_files "$1")
+	shift
+	[ -n "${_all# }" ] || { echo "# no modules of stack $_stack here"; return 1; }
+	if [ $# = 0 ]; then
+		for _w in $_all; do
+			[ "${_w%%:*}" = rds_rdma ] || load_module "$_stack" "$_w" || return 1
 		done
-		[ -e "/sys/module/$_m" ] || insmod "$_dir/$_m.ko" || return 1
-		_have=$(loaded_identity "$_m")
-		if [ "$_have" != "${_w#*:}" ]; then
-			echo "@${RDS_NONCE:-} fail loaded $_m has srcversion:build-id $_have, its file ${_w#*:}"
-			return 1
-		fi
+		return 0
+	fi
+	for _want in "$@"; do
+		_found=
+		for _w in $_all; do
+			[ "${_w%%:*}" != "$_want" ] || _found=$_w
+		done
+		[ -n "$_found" ] || { echo "# no $_want in stack $_stack"; return 1; }
+		load_module "$_stack" "$_found" || return 1
 	done
 }
 

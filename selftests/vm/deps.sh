@@ -5,8 +5,9 @@ set -eu
 
 PKGS="
 bc binutils bison build-essential busybox-static bzip2 ca-certificates cpio dwarves ethtool flex gcc
-iproute2 iputils-ping kmod libc6-dev libelf-dev libssl-dev linux-libc-dev make nftables procps
-python3 python3-docutils qemu-system-x86 rsync sparse tcpdump tshark util-linux xz-utils zstd
+ibverbs-utils iproute2 iputils-ping kmod libc6-dev libelf-dev libssl-dev linux-libc-dev make nftables
+procps python3 python3-docutils qemu-system-x86 rdma-core rdmacm-utils rsync sparse tcpdump tshark
+util-linux xz-utils zstd
 "
 
 missing=

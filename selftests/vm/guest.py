@@ -137,8 +137,10 @@ class Guest:
             "RDS_CPUS": self.line.cpus, "RDS_ARGS": os.environ.get("RDS_ARGS", ""),
         }
         for s, mods in sets.items():
-            e["RDS_MODS_" + s] = " ".join("%s:%s" % (m, vmconf.identity(mods[m]))
-                                          for m in ("rds", "rds_tcp") if m in mods)
+            # The second is loaded by lines that ask for it, see selftests/rdma/rdma.sh.
+            for var, names in (("", ("rds", "rds_tcp")), ("_rdma", ("rds_rdma",))):
+                e["RDS_MODS_" + s + var] = " ".join("%s:%s" % (m, vmconf.identity(mods[m]))
+                                                    for m in names if m in mods)
         e["RDS_MODULES"] = "" if self.stack == "none" else "1"
         e["RDS_MODDIR"] = "/run/rds/mod/" + ("intree" if e["RDS_STACK"] == "intree" else "ours")
         if self.line.guests == 2:

@@ -230,6 +230,15 @@ class Runner:
                                               check=False).returncode == 0
         return self.built[what]
 
+    def build_siw(self, kernel):
+        """The software iWARP device, which Debian's kernels lack."""
+        key = "siw " + kernel
+        if key not in self.built:
+            argv = [os.path.join(VM, "siw.sh"), kernel]
+            self.built[key] = subprocess.run(argv, stdin=subprocess.DEVNULL, check=False,
+                                             stdout=subprocess.DEVNULL).returncode == 0
+        return self.built[key]
+
     def kernel_of(self, stack):
         return Kernel.get(stack[7:] if stack.startswith("intree-") else self.opts.kernel)
 
@@ -241,6 +250,8 @@ class Runner:
             # A line that loads modules itself says so when they are not there.
             if s in ("ours", "none") and not self.build(kernel.name) and s == "ours":
                 bad.append("our modules do not build for %s" % kernel.name)
+            if re.search(r"\bsiw\b", line.command) and not self.build_siw(kernel.name):
+                bad.append("siw does not build for %s" % kernel.name)
         return sorted(set(bad))
 
     def boot(self, line, scratch):

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# siw.sh K   print the path of siw.ko for kernel K (6.12, 6.1, debug), built when it is not there yet
+#
+# Debian's kernels do not have siw. It is taken unmodified from the linux-source package of the same
+# version as the kernel and built out of tree; the debug kernel builds it with everything else.
+# build/kernel/K/siw-src keeps the sources beside the kernel they belong to.
+set -eu
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+K=${1:?usage: siw.sh KERNEL}
+fetch=$top/selftests/vm/fetch.sh
+kdir=$("$fetch" --kdir "$K")
+base=$top/build/kernel/$K
+
+if [ "$K" = debug ]; then
+	"$fetch" debug
+	ls "$base/root/lib/modules/$("$fetch" --release debug)"/kernel/drivers/infiniband/sw/siw/siw.ko*
+	exit
+fi
+
+src=$base/siw-src
+dir=$top/build/mod/$K/siw
+mkdir -p "$dir"
+exec 9>"$dir/lock"
+flock 9
+
+# The version of the package the image came out of: NAME_VERSION_ARCH.deb
+version=$(basename "$("$fetch" --deb "$K")" | cut -d _ -f 2)
+package=linux-source-$K
+
+download() {
+	apt-get -q -o APT::Sandbox::User=root download "$package=$version" </dev/null >"$base/download.log" 2>&1
+}
+
+unpack() {
+	echo "siw: fetching $package $version" >&2
+	rm -rf "$src" "$base/siw-deb"
+	mkdir -p "$base/siw-deb" "$src"
+	cd "$base/siw-deb"
+	download || { apt-get -q update </dev/null >/dev/null 2>&1; download; } || {
+		cat "$base/download.log" >&2
+		echo "siw: cannot download $package=$version" >&2
+		exit 1
+	}
+	dpkg-deb --fsys-tarfile ./*.deb | tar -xO --wildcards '*.tar.xz' | xz -dc -T2 |
+		tar -x -C "$src" --strip-components=5 --wildcards '*/drivers/infiniband/sw/siw'
+	cd "$top"
+	rm -rf "$base/siw-deb"
+	echo "$version" >"$src/.version"
+}
+
+[ "$(cat "$src/.version" 2>/dev/null)" = "$version" ] || unpack
+if [ ! -e "$dir/siw.ko" ] || [ "$(cat "$dir/.version" 2>/dev/null)" != "$version" ]; then
+	cp "$src"/* "$dir/"
+	if ! nice make -C "$kdir" M="$dir" CONFIG_RDMA_SIW=m CONFIG_DEBUG_INFO_BTF_MODULES= modules \
+		>"$dir/build.log" 2>&1; then
+		grep -E 'error|Error' "$dir/build.log" | head -n 20 >&2
+		echo "siw: does not build for $K, see $dir/build.log" >&2
+		exit 1
+	fi
+	echo "$version" >"$dir/.version"
+fi
+echo "$dir/siw.ko"
