@@ -55,7 +55,7 @@ static ssize_t send_ctl(const struct bench *b, int fd, bool to_receiver, int typ
 }
 
 /* Receive whatever comes: returns notifications, and a cookie if there is one. */
-static unsigned int receive(int fd, uint64_t *cookie)
+static unsigned int receive(int fd, rds_rdma_cookie_t *cookie)
 {
 	char control[1024];
 	struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
@@ -119,7 +119,7 @@ void memop_tx(const struct bench *b, const struct bench_link *l)
 void memop_rx(const struct bench *b, const struct bench_link *l)
 {
 	int fd = rds_open(b, true, 0);
-	uint64_t cookie;
+	rds_rdma_cookie_t cookie;
 	struct rds_get_mr_args mr = {
 		.vec = { (uintptr_t)memory(b), b->size }, .cookie_addr = (uintptr_t)&cookie,
 		.flags = RDS_RDMA_READWRITE,
