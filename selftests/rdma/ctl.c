@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The control connection: the driver asks, the agent does. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+static int all(int fd, void *p, size_t len, bool out)
+{
+	size_t at = 0;
+
+	while (at < len) {
+		ssize_t n = out ? send(fd, (char *)p + at, len - at, MSG_NOSIGNAL) :
+				  recv(fd, (char *)p + at, len - at, 0);
+
+		if (n <= 0)
+			return -1;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+/* The agent listens, the driver tries until somebody does. */
+int ctl_open(const struct rt *r)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons((uint16_t)r->ctl_port) };
+	uint64_t end = now_ns() + 60000000000ull * r->slow;
+	struct timespec pause = { .tv_nsec = 20000000 };
+	int fd, c = -1, one = 1;
+
+	if (inet_pton(AF_INET, r->ctl, &sin.sin_addr) != 1)
+		die("bad control address %s", r->ctl);
+	if (r->agent) {
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+		if (bind(fd, (struct sockaddr *)&sin, sizeof(sin)) || listen(fd, 1))
+			die("control: %s", strerror(errno));
+		c = accept(fd, NULL, NULL);
+		close(fd);
+		return c;
+	}
+	while (now_ns() < end) {
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (!connect(fd, (struct sockaddr *)&sin, sizeof(sin))) {
+			setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+			return fd;
+		}
+		close(fd);
+		nanosleep(&pause, NULL);
+	}
+	die("nobody answers at %s", r->ctl);
+}
+
+void ask_begin(struct rt *r, const struct areq *req)
+{
+	struct areq copy = *req;
+
+	if (all(r->ctlfd, &copy, sizeof(copy), true))
+		die("the agent is gone");
+}
+
+int ask_end(struct rt *r, struct aresp *resp)
+{
+	if (all(r->ctlfd, resp, sizeof(*resp), false))
+		die("the agent is gone");
+	return resp->err;
+}
+
+int ask(struct rt *r, const struct areq *req, struct aresp *resp)
+{
+	ask_begin(r, req);
+	return ask_end(r, resp);
+}
+
+/* For what cannot go wrong: the first value of the answer. */
+uint64_t ask4(struct rt *r, enum ask op, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+	struct areq req = { .op = op, .a = { a0, a1, a2, a3 } };
+	struct aresp resp;
+
+	if (ask(r, &req, &resp))
+		die("request %d: %s", op, strerror(resp.err));
+	return resp.v[0];
+}
+
+static int do_key(struct rt *r, const struct areq *q, struct aresp *a)
+{
+	uint64_t end = now_ns() + 20000000000ull * r->slow, cookie = 0;
+	struct timespec pause = { .tv_nsec = 5000000 };
+	struct rt_addr dest = r->peer;
+	int rc;
+
+	addr_port(&dest, (uint16_t)q->a[4]);
+	/* While there is no connection in-tree cannot map, starts to connect and says EAGAIN. */
+	do {
+		rc = take_key(r->fd, &dest, (enum how)q->a[3], r->mem + q->a[0], q->a[1], q->a[2],
+			      &cookie);
+		if (rc == -EAGAIN)
+			nanosleep(&pause, NULL);
+	} while (rc == -EAGAIN && now_ns() < end);
+	a->v[0] = cookie;
+	return -rc;
+}
+
+static int do_recv(struct rt *r, const struct areq *q, struct aresp *a)
+{
+	static uint8_t buf[MAX_MSG + 1];
+	uint64_t end = now_ns() + q->a[0] * 1000000ull;
+	int n;
+
+	do {
+		n = recv_one(r, r->fd, buf, sizeof(buf), (int)q->a[0], &a->v[1]);
+	} while ((n == -EINTR || n == -ETIMEDOUT) && now_ns() < end);
+	if (n < 0)
+		return -n;
+	a->v[0] = (uint64_t)n;
+	memcpy(&a->v[2], buf, 8);
+	a->v[3] = (uint64_t)buf[n ? n - 1 : 0];
+	return 0;
+}
+
+/* Messages that each carry a number below a0: every number at most once. */
+static int do_seen(struct rt *r, const struct areq *q, struct aresp *a)
+{
+	uint8_t *seen = calloc(1, q->a[0] + 1);
+	uint64_t id;
+	int n;
+
+	for (;;) {
+		n = recv_one(r, r->fd, &id, sizeof(id), (int)q->a[1], NULL);
+		if (n == -EINTR)
+			continue;
+		if (n < 0)
+			break;
+		if (n != sizeof(id) || id >= q->a[0] || seen[id])
+			a->v[1]++;
+		else
+			seen[id] = 1;
+		a->v[0]++;
+	}
+	free(seen);
+	return n == -ETIMEDOUT ? 0 : -n;
+}
+
+static int do_msg(struct rt *r, const struct areq *q, struct aresp *a)
+{
+	struct rt_addr to = r->peer;
+
+	addr_port(&to, (uint16_t)q->a[3]);
+	return exchange(r, r->fd, &to, q->a[0], 1, q->a[1], (unsigned int)q->a[2], q->text,
+			a->text, sizeof(a->text)) ? 0 : EPROTO;
+}
+
+static int do_one(struct rt *r, struct areq *q, struct aresp *a)
+{
+	q->text[sizeof(q->text) - 1] = 0;
+	switch (q->op) {
+	case ASK_OPEN:
+		if (r->fd >= 0)
+			close(r->fd);
+		r->port = (unsigned int)q->a[0];
+		r->fd = rds_open(&r->self, (uint16_t)q->a[0]);
+		return r->fd < 0 ? -r->fd : 0;
+	case ASK_FILL:
+		pattern(r->mem + q->a[0], q->a[1], q->a[2], q->a[0]);
+		return 0;
+	case ASK_CHECK:
+		a->v[0] = pattern_diff(r->mem + q->a[0], q->a[1], q->a[2], q->a[3]);
+		return 0;
+	case ASK_READ64:
+		memcpy(&a->v[0], r->mem + q->a[0], 8);
+		return 0;
+	case ASK_WRITE64:
+		memcpy(r->mem + q->a[0], &q->a[1], 8);
+		return 0;
+	case ASK_KEY:
+		return do_key(r, q, a);
+	case ASK_FREE:
+		return -free_key(r->fd, q->a[0], q->a[1]);
+	case ASK_RECV:
+		return do_recv(r, q, a);
+	case ASK_COUNTER:
+		a->v[0] = (uint64_t)counter(q->text);
+		return 0;
+	case ASK_PINS:
+		a->v[0] = (uint64_t)pins();
+		return 0;
+	case ASK_SHELL:
+		return run_shell(q->text);
+	case ASK_MSG:
+		return do_msg(r, q, a);
+	case ASK_POKE:
+		return poke(r);
+	case ASK_SEEN:
+		return do_seen(r, q, a);
+	default:
+		return ENOSYS;
+	}
+}
+
+/* Until the driver has had enough; its going away is the end, too. */
+int agent(struct rt *r)
+{
+	struct aresp a;
+	struct areq q;
+
+	while (!all(r->ctlfd, &q, sizeof(q), false)) {
+		memset(&a, 0, sizeof(a));
+		if (q.op != ASK_QUIT)
+			a.err = do_one(r, &q, &a);
+		if (all(r->ctlfd, &a, sizeof(a), true))
+			return 1;
+		if (q.op == ASK_QUIT)
+			return 0;
+	}
+	return 1;
+}

@@ -1,0 +1,2 @@
+#include "rt.h"
+void test_flags(struct rt *r) { (void)r; }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * rds-rdmat bind ADDR                      can a socket be bound over RDMA to it?
+ * rds-rdmat agent [options] SELF PEER      does what the driver asks
+ * rds-rdmat TEST [options] SELF PEER       msg, rmem, flags, atomic, bad, badkey, kill, resets, opresets
+ *   -c ADDR,PORT  control connection   -s STACK,PEERSTACK  ours or intree   -d rxe|siw
+ *   -n messages or operations   -r resets   -w poke|link|dev   -S seed
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+static const struct {
+	const char *name;
+	void (*fn)(struct rt *r);
+} tests[] = {
+	{ "msg", test_msg }, { "rmem", test_rmem }, { "flags", test_flags },
+	{ "atomic", test_atomic }, { "bad", test_bad }, { "badkey", test_badkey },
+	{ "kill", test_kill }, { "resets", test_resets }, { "opresets", test_opresets },
+};
+
+static void usage(void)
+{
+	fprintf(stderr, "usage: rds-rdmat bind ADDR | agent|TEST [options] SELF PEER\n");
+	exit(2);
+}
+
+static int try_bind(const char *text)
+{
+	struct rt_addr a;
+	int fd;
+
+	if (!addr_parse(&a, text))
+		usage();
+	fd = rds_open(&a, 0);
+	if (fd < 0)
+		fprintf(stderr, "bind %s: %s\n", text, strerror(-fd));
+	return fd < 0;
+}
+
+static void ctl_option(struct rt *r, char *arg)
+{
+	char *comma = strchr(arg, ',');
+
+	if (!comma)
+		usage();
+	*comma = 0;
+	r->ctl = arg;
+	r->ctl_port = (unsigned int)atoi(comma + 1);
+}
+
+static void options(struct rt *r, int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "c:s:d:n:r:w:S:")) != -1) {
+		switch (c) {
+		case 'c':
+			ctl_option(r, optarg);
+			break;
+		case 's':
+			r->ours = !strncmp(optarg, "ours", 4);
+			r->peer_ours = strstr(optarg, ",ours");
+			break;
+		case 'd':
+			r->dev = optarg;
+			r->siw = !strcmp(optarg, "siw");
+			break;
+		case 'n':
+			r->count = (unsigned int)atoi(optarg);
+			break;
+		case 'r':
+			r->resets = (unsigned int)atoi(optarg);
+			break;
+		case 'w':
+			r->way = optarg;
+			break;
+		case 'S':
+			r->seed = strtoull(optarg, NULL, 0);
+			break;
+		default:
+			usage();
+		}
+	}
+	if (optind + 2 != argc || !addr_parse(&r->self, argv[optind]) ||
+	    !addr_parse(&r->peer, argv[optind + 1]) || !r->ctl)
+		usage();
+}
+
+int main(int argc, char **argv)
+{
+	static struct rt r = { .dev = "rxe", .way = "poke", .count = 1000, .seed = 1, .fd = -1 };
+	const char *slow = getenv("RDS_SLOW");
+	struct areq quit = { .op = ASK_QUIT };
+	struct aresp a;
+	size_t i;
+
+	if (argc == 3 && !strcmp(argv[1], "bind"))
+		return try_bind(argv[2]);
+	if (argc < 4)
+		usage();
+	r.slow = slow && atoi(slow) > 0 ? (unsigned int)atoi(slow) : 1;
+	r.agent = !strcmp(argv[1], "agent");
+	options(&r, argc - 1, argv + 1);
+	r.v6 = r.self.ss.ss_family == AF_INET6;
+	r.mem = mmap(NULL, AGENT_MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	r.ctlfd = ctl_open(&r);
+	forget_tokens(&r);
+	if (r.agent)
+		return agent(&r);
+	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (strcmp(argv[1], tests[i].name))
+			continue;
+		tests[i].fn(&r);
+		ask(&r, &quit, &a);
+		return rt_exit();
+	}
+	usage();
+}

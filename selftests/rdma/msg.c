@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Messages both ways at once. Length and content of message i follow from the seed, the direction
+ * and i, so that the receiver knows what must come next: a lost, doubled or reordered message is
+ * one that is not what is expected.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+static const uint32_t sizes[] = { 0, 1, 47, 48, 49, 4095, 4096, 4097, 8191, 8192, 8193,
+				  65535, 65536, 65537, 1048575, 1048576 };
+
+struct xfer {
+	struct rt *r;
+	int fd;
+	const struct rt_addr *to;
+	uint64_t seed, count, tx, rx, moved;
+	unsigned int dir, resets, did;
+	uint64_t next_reset, resets_seen, no_reset;
+	const char *way;
+	uint8_t *out, *in;
+	uint64_t built;
+	uint32_t outlen;
+};
+
+static uint64_t key_of(const struct xfer *x, unsigned int dir, uint64_t i)
+{
+	return mix64(x->seed * 2 + dir) + i * 0x9e3779b97f4a7c15ull + 1;
+}
+
+static uint32_t len_of(const struct xfer *x, unsigned int dir, uint64_t i)
+{
+	uint64_t h = mix64(key_of(x, dir, i));
+	const size_t n = sizeof(sizes) / sizeof(sizes[0]);
+
+	if (i < n)
+		return sizes[i];
+	switch (h & 63) {
+	case 0:
+		return sizes[(h >> 8) % n];
+	case 1:
+	case 2:
+		return (uint32_t)((h >> 8) % (MAX_MSG + 1));
+	case 3 ... 15:
+		return (uint32_t)((h >> 8) % 65537);
+	case 16 ... 31:
+		return (uint32_t)((h >> 8) % 8194);
+	default:
+		return (uint32_t)((h >> 8) % 129);
+	}
+}
+
+static bool fits(const struct xfer *x, uint64_t i, const uint8_t *p, uint32_t len)
+{
+	unsigned int dir = !x->dir;
+
+	return len == len_of(x, dir, i) && !pattern_diff(p, len, key_of(x, dir, i), 0);
+}
+
+/* What a message that is not the expected one may be. */
+static void explain(const struct xfer *x, uint32_t len, char *what, size_t size)
+{
+	uint64_t lo = x->rx > 300 ? x->rx - 300 : 0;
+
+	for (uint64_t i = lo; len >= 8 && i < x->rx + 300; i++)
+		if (fits(x, i, x->in, len)) {
+			snprintf(what, size, "wanted message %llu, got %llu (%u bytes)", (ull)x->rx,
+				 (ull)i, len);
+			return;
+		}
+	snprintf(what, size, "wanted message %llu of %u bytes, got %u bytes, wrong from byte %zu",
+		 (ull)x->rx, len_of(x, !x->dir, x->rx), len,
+		 pattern_diff(x->in, len, key_of(x, !x->dir, x->rx), 0) - 1);
+}
+
+static bool take(struct xfer *x, char *what, size_t size)
+{
+	for (;;) {
+		int n = recv_one(x->r, x->fd, x->in, MAX_MSG + 1, 0, NULL);
+
+		if (n == -ETIMEDOUT)
+			return true;
+		if (n == -EINTR)
+			continue;
+		if (n < 0) {
+			snprintf(what, size, "receive: %s", strerror(-n));
+			return false;
+		}
+		if (x->rx == x->count || !fits(x, x->rx, x->in, (uint32_t)n)) {
+			explain(x, (uint32_t)n, what, size);
+			return false;
+		}
+		x->rx++;
+		x->moved = now_ns();
+	}
+}
+
+/* Sends what goes; *blocked when the next must wait for something poll does not tell of. */
+static bool give(struct xfer *x, bool *blocked, char *what, size_t size)
+{
+	*blocked = false;
+	for (int burst = 0; x->tx < x->count && burst < 64; burst++) {
+		uint32_t len = len_of(x, x->dir, x->tx);
+
+		if (x->built != x->tx + 1) {
+			pattern(x->out, len, key_of(x, x->dir, x->tx), 0);
+			x->built = x->tx + 1;
+		}
+		if (sendto(x->fd, x->out, len, MSG_DONTWAIT, (struct sockaddr *)&x->to->ss,
+			   x->to->len) < 0) {
+			*blocked = errno == ENOBUFS;
+			if (errno == EAGAIN || errno == ENOBUFS)
+				return true;
+			snprintf(what, size, "send: %s", strerror(errno));
+			return false;
+		}
+		x->tx++;
+		x->moved = now_ns();
+	}
+	return true;
+}
+
+/* Ways to cut a connection; each returns once the cut has been made or cannot be. */
+static int cut(struct xfer *x)
+{
+	char cmd[160];
+
+	if (!strcmp(x->way, "poke"))
+		return poke(x->r);
+	if (!strcmp(x->way, "link"))
+		return run_shell("ip link set rds0 down && ip link set rds0 up");
+	snprintf(cmd, sizeof(cmd), "rdma link del %s0 && rdma link add %s0 type %s netdev rds0",
+		 x->r->dev, x->r->dev, x->r->dev);
+	return run_shell(cmd);
+}
+
+/* At the moments planned, once there is something of ours unacknowledged. */
+static bool maybe_cut(struct xfer *x, char *what, size_t size)
+{
+	int rc;
+
+	if (x->did == x->resets || x->rx < x->next_reset)
+		return true;
+	if (x->tx < x->count && !unacked_to(x->r, (uint16_t)x->r->port))
+		return true;
+	rc = cut(x);
+	if (rc) {
+		snprintf(what, size, "%s does not work: %s", x->way, strerror(rc));
+		return false;
+	}
+	x->did++;
+	x->next_reset = x->count * (2 * x->did + x->dir + 1) / (2 * x->resets + 2);
+	x->moved = now_ns();
+	return true;
+}
+
+bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed, unsigned int dir,
+	      uint64_t count, unsigned int resets, const char *way, char *what, size_t size)
+{
+	struct xfer x = { .r = r, .fd = fd, .to = to, .seed = seed, .dir = dir, .count = count,
+			  .resets = resets, .way = way, .moved = now_ns() };
+	struct pollfd p = { .fd = fd };
+	bool good = true, blocked = false;
+
+	x.next_reset = count * (dir + 1) / (2 * resets + 2);
+	x.out = malloc(MAX_MSG + 1);
+	x.in = malloc(MAX_MSG + 1);
+	what[0] = 0;
+	while (good && (x.tx < count || x.rx < count || x.did < resets)) {
+		if (now_ns() - x.moved > 40000000000ull * r->slow) {
+			snprintf(what, size, "stuck: sent %llu, received %llu of %llu, resets %u",
+				 (ull)x.tx, (ull)x.rx, (ull)count, x.did);
+			good = false;
+			break;
+		}
+		p.events = POLLIN | (x.tx < count && !blocked ? POLLOUT : 0);
+		poll(&p, 1, blocked || resets ? 5 : 500);
+		good = take(&x, what, size) && give(&x, &blocked, what, size) &&
+		       maybe_cut(&x, what, size);
+	}
+	free(x.out);
+	free(x.in);
+	return good;
+}
+
+/* Both ends at once, over a socket of its own; the agent says how it went there. */
+static void both(struct rt *r, const char *name, unsigned int port, uint64_t count,
+		 unsigned int resets, const char *way)
+{
+	struct areq q = { .op = ASK_MSG, .a = { r->seed + port, count, resets, port } };
+	struct rt_addr to = r->peer;
+	long before = counter("conn_reset");
+	uint64_t began = now_ns();
+	struct aresp a;
+	char what[200];
+	bool mine;
+
+	r->port = port;
+	r->fd = rds_open(&r->self, (uint16_t)port);
+	if (r->fd < 0) {
+		rt_ok(false, "%s # bind: %s", name, strerror(-r->fd));
+		return;
+	}
+	ask4(r, ASK_OPEN, port + 1, 0, 0, 0);
+	snprintf(q.text, sizeof(q.text), "%s", way);
+	addr_port(&to, (uint16_t)(port + 1));
+	ask_begin(r, &q);
+	mine = exchange(r, r->fd, &to, r->seed + port, 0, count, resets, way, what, sizeof(what));
+	rt_ok(mine, "%s.here%s%s", name, mine ? "" : " # ", what);
+	ask_end(r, &a);
+	rt_ok(!a.err, "%s.there%s%s", name, a.err ? " # " : "", a.text);
+	printf("# %s: %llu messages each way, %.1f s, conn_reset +%ld\n", name, (ull)count,
+	       (double)(now_ns() - began) / 1e9, counter("conn_reset") - before);
+	if (resets)
+		rt_ok(counter("conn_reset") - before > (long)resets / 2,
+			"%s.were_reset # conn_reset +%ld", name, counter("conn_reset") - before);
+	close(r->fd);
+	r->fd = -1;
+}
+
+void test_msg(struct rt *r)
+{
+	both(r, "rdma.msg.exchange", 4100, r->count, 0, "");
+}
+
+void test_resets(struct rt *r)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "rdma.resets.%s", r->way);
+	both(r, name, 4200, r->count, r->resets, r->way);
+}

@@ -1,0 +1,2 @@
+#include "rt.h"
+void test_opresets(struct rt *r) { (void)r; }

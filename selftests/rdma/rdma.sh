@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# RDMA devices and rds_rdma in a guest. Source it after selftests/lib/lib.sh.
+#
+# In a line of two guests the device sits on rds0, the harness's network. In a line of one guest
+# rdma_net makes rds0 with two addresses; what is sent from one to the other stays in the device.
+
+# rdma_net: the addresses SELF4 PEER4 SELF6 PEER6 of the line
+rdma_net() {
+	if [ -z "${RDS_SELF4:-}" ]; then
+		ip link add rds0 mtu 4200 type veth peer name rds1 mtu 4200 || return 1
+		RDS_SELF4=192.168.60.1 RDS_PEER4=192.168.60.2
+		RDS_SELF6=fd00:60::1 RDS_PEER6=fd00:60::2
+		ip addr add $RDS_SELF4/24 dev rds0
+		ip addr add $RDS_PEER4/24 dev rds0
+		ip addr add $RDS_SELF6/64 dev rds0 nodad
+		ip addr add $RDS_PEER6/64 dev rds0 nodad
+		ip link set rds1 up
+		ip link set rds0 up
+		RDS_ONE=1
+	else
+		# Room for a fragment of 4096 bytes in one packet.
+		ip link set rds0 mtu 4200 2>/dev/null
+	fi
+}
+
+# rdma_modules rxe|siw: what a device of the kind and its tools need
+rdma_modules() {
+	for _d in ib_core ib_uverbs rdma_ucm; do
+		modprobe $_d 2>/dev/null
+	done
+	case "$1" in
+	rxe)	modprobe rdma_rxe ;;
+	siw)
+		[ ! -e /sys/module/siw ] || return 0
+		modprobe -q siw && return 0
+		modprobe libcrc32c 2>/dev/null
+		modprobe iw_cm 2>/dev/null
+		insmod "$RDS_TOP/build/mod/$RDS_KERNEL/siw/siw.ko"
+		;;
+	esac
+}
+
+# rdma_add rxe|siw: the device, which must be there at once
+rdma_add() {
+	rdma link add "${1}0" type "$1" netdev rds0 || return 1
+	[ -d "/sys/class/infiniband/${1}0" ]
+}
+
+rdma_del() { rdma link del "${1}0"; }
+
+# The transport takes addresses of a device as soon as it has set the device up, which it does by
+# itself: there is nothing to subscribe to but the bind that works.
+rdma_ready() {
+	for _a in "$@"; do
+		wait_for 20 "$RDS_BIN/rds-rdmat" bind "$_a" 2>/dev/null || return 1
+	done
+}
+
+# rdma_stack tcp-first|rdma-first|rdma-only: rds_rdma of the stack under test, loaded in that order
+# with rds_tcp. What the harness has loaded is taken away first where the order wants that.
+rdma_stack() {
+	case "$1" in
+	tcp-first)
+		load_stack "$RDS_STACK" rds rds_tcp rds_rdma
+		return
+		;;
+	rdma-first)	_order="rds rds_rdma rds_tcp" ;;
+	rdma-only)	_order="rds rds_rdma" ;;
+	*)	return 1 ;;
+	esac
+	unload_stack 20 || return 1
+	# shellcheck disable=SC2086
+	load_stack "$RDS_STACK" $_order
+}
+
+# rdma_up rxe|siw ORDER: all of it; prints what stands in the way
+rdma_up() {
+	RDMA_DEV=$1
+	rdma_net || { echo "# no network"; return 1; }
+	rdma_modules "$1" || { echo "# no module for $1"; return 1; }
+	rdma_add "$1" || { echo "# no device ${1}0"; return 1; }
+	rdma_stack "$2" || { echo "# rds_rdma does not load ($2)"; return 1; }
+	RDMA_QP0=$(rdma_objects qp)
+	# 4 RDMA_READY=none: in-tree on siw is expected to refuse every address.
+	[ "${RDMA_READY:-}" != none ] || return 0
+	rdma_ready "$RDS_SELF4" "$RDS_SELF6" || {
+		echo "# no address of ${1}0 can be bound"
+		return 1
+	}
+}
+
+# rdma_objects qp|mr|cq|pd|cm_id: how many of the kernel's there are on all devices
+rdma_objects() {
+	rdma resource show "$1" 2>/dev/null | grep -c 'comm \[\|kern\|link'
+}
+
+# Pages that are pinned now; programs that use the device from user space are none of a line's.
+rdma_pins() {
+	awk '/^nr_foll_pin_acquired/ { a = $2 } /^nr_foll_pin_released/ { r = $2 } END { print a - r }' /proc/vmstat
+}
+
+no_pins() { [ "$(rdma_pins)" = 0 ]; }
+
+# rdma_left NAME: nothing pinned, and once rds_rdma is gone nothing on the device
+rdma_left() {
+	wait_for 10 no_pins && ok "$1.pins" || not_ok "$1.pins" "$(rdma_pins) pages are still pinned"
+}

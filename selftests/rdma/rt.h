@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rds-rdmat: tests of messages and remote memory over RDMA. One end is the agent, which does what
+ * it is told over a TCP connection (the control connection); the other is the driver, which makes
+ * the tests and prints their results. Both run unchanged on in-tree and on ours.
+ */
+#ifndef RDS_SELFTEST_RT_H
+#define RDS_SELFTEST_RT_H
+
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <linux/rds.h>
+
+#ifndef AF_RDS
+#define AF_RDS		21
+#endif
+
+#define AGENT_MEM	(8u << 20)
+#define MAX_MSG		(1u << 20)
+#define MAX_TOKENS	65536
+#define STATUS_NONE	(-1)
+
+typedef unsigned long long ull;
+
+struct rt_addr {
+	struct sockaddr_storage ss;
+	socklen_t len;
+};
+
+struct rt {
+	struct rt_addr self, peer;
+	const char *stack, *peer_stack, *dev;
+	unsigned int ctl_port, port, slow, count, resets;
+	uint64_t seed;
+	bool agent, v6, ours, peer_ours, siw, link_up;
+	const char *ctl, *way, *label;
+	int ctlfd, fd;			/* control connection, RDS socket */
+	uint8_t *mem;			/* of the agent: what remote operations work on */
+	/* of the driver: what came of the operations, by token */
+	uint8_t told[MAX_TOKENS];
+	int32_t status[MAX_TOKENS];
+	unsigned int notes, strange;
+};
+
+/* What the driver asks of the agent. */
+enum ask {
+	ASK_OPEN = 1,	/* a0 port: a new socket, the old one is closed */
+	ASK_FILL,	/* a0 offset, a1 length, a2 seed; seed 0: zeros */
+	ASK_CHECK,	/* the same; v0 is 0 or the offset of the first wrong byte + 1 */
+	ASK_READ64,	/* a0 offset */
+	ASK_WRITE64,	/* a0 offset, a1 value */
+	ASK_KEY,	/* a0 offset, a1 length, a2 flags, a3 enum how, a4 port for MAP; v0 cookie */
+	ASK_FREE,	/* a0 cookie, a1 flags */
+	ASK_RECV,	/* a0 ms; v0 length, v1 cookie of RDMA_DEST, v2 first eight bytes */
+	ASK_COUNTER,	/* text: its name */
+	ASK_PINS,	/* pages pinned now */
+	ASK_SHELL,	/* text: command */
+	ASK_MSG,	/* a0 seed, a1 count, a2 resets, a3 port; text: way */
+	ASK_POKE,	/* cuts the connection from that side */
+	ASK_SEEN,	/* a0 ids, a1 ms to wait for more: v0 received, v1 twice or unknown */
+	ASK_QUIT,
+};
+
+enum how { HOW_MAP, HOW_GET_MR, HOW_FOR_DEST, HOW_LAST };
+
+struct areq {
+	uint32_t op, pad;
+	uint64_t a[6];
+	char text[128];
+};
+
+struct aresp {
+	int32_t err, pad;	/* errno of what was asked, 0 */
+	uint64_t v[4];
+	char text[200];
+};
+
+struct rdma_op {
+	uint64_t cookie, remote, bytes, flags, token;
+	struct rds_iovec *vec;
+	uint64_t nvec;
+	const void *data;	/* of the message that goes along */
+	size_t len;
+};
+
+/* result.c: one line each; a test that could not be made is skipped with "name: why" */
+bool rt_ok(bool cond, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void rt_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int rt_exit(void);
+
+/* util.c */
+uint64_t now_ns(void);
+uint64_t mix64(uint64_t x);
+void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+bool addr_parse(struct rt_addr *a, const char *text);
+void addr_port(struct rt_addr *a, uint16_t port);
+void pattern(uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
+size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
+long counter(const char *name);
+long pins(void);
+int run_shell(const char *cmd);
+bool unacked_to(const struct rt *r, uint16_t port);
+
+/* sock.c */
+int rds_open(const struct rt_addr *self, uint16_t port);
+int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op, int flags);
+int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg, size_t arglen,
+	      const void *data, size_t len);
+int take_key(int fd, const struct rt_addr *dest, enum how how, void *p, uint64_t len,
+	     uint64_t flags, uint64_t *cookie);
+int free_key(int fd, uint64_t cookie, uint64_t flags);
+int recv_one(struct rt *r, int fd, void *buf, size_t size, int ms, uint64_t *cookie);
+int wait_token(struct rt *r, int fd, uint64_t token, int ms);
+void forget_tokens(struct rt *r);
+int poke(struct rt *r);
+
+/* ctl.c */
+int ctl_open(const struct rt *r);
+int ask(struct rt *r, const struct areq *req, struct aresp *resp);
+void ask_begin(struct rt *r, const struct areq *req);
+int ask_end(struct rt *r, struct aresp *resp);
+uint64_t ask4(struct rt *r, enum ask op, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3);
+int agent(struct rt *r);
+
+/* the tests */
+bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed, unsigned int dir,
+	      uint64_t count, unsigned int resets, const char *way, char *what, size_t size);
+int fetch_key(struct rt *r, enum how how, uint64_t off, uint64_t len, uint64_t flags,
+	      uint64_t *cookie);
+struct rt_addr agent_at(const struct rt *r);
+bool start(struct rt *r, unsigned int port);
+bool mends(struct rt *r, const char *name);
+void test_msg(struct rt *r);
+void test_rmem(struct rt *r);
+void test_flags(struct rt *r);
+void test_atomic(struct rt *r);
+void test_bad(struct rt *r);
+void test_badkey(struct rt *r);
+void test_kill(struct rt *r);
+void test_resets(struct rt *r);
+void test_opresets(struct rt *r);
+
+#endif

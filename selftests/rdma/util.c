@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Addresses, patterns, counters and what else both ends need. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t mix64(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ull;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
+void die(const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	va_start(ap, fmt);
+	printf("# rds-rdmat: ");
+	vprintf(fmt, ap);
+	printf("\n");
+	va_end(ap);
+	exit(1);
+}
+
+bool addr_parse(struct rt_addr *a, const char *text)
+{
+	struct sockaddr_in *in4 = (struct sockaddr_in *)&a->ss;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&a->ss;
+
+	memset(a, 0, sizeof(*a));
+	if (inet_pton(AF_INET, text, &in4->sin_addr) == 1) {
+		in4->sin_family = AF_INET;
+		a->len = sizeof(*in4);
+		return true;
+	}
+	if (inet_pton(AF_INET6, text, &in6->sin6_addr) == 1) {
+		in6->sin6_family = AF_INET6;
+		a->len = sizeof(*in6);
+		return true;
+	}
+	return false;
+}
+
+void addr_port(struct rt_addr *a, uint16_t port)
+{
+	if (a->ss.ss_family == AF_INET)
+		((struct sockaddr_in *)&a->ss)->sin_port = htons(port);
+	else
+		((struct sockaddr_in6 *)&a->ss)->sin6_port = htons(port);
+}
+
+static uint8_t pattern_byte(uint64_t seed, uint64_t pos)
+{
+	return (uint8_t)(mix64(seed * 0x10001 + (pos >> 3)) >> (8 * (pos & 7)));
+}
+
+/* Bytes that follow from the seed and from where they are; seed 0 is zeros. */
+void pattern(uint8_t *p, size_t len, uint64_t seed, uint64_t pos)
+{
+	size_t i = 0;
+
+	if (!seed) {
+		memset(p, 0, len);
+		return;
+	}
+	while (i < len && ((pos + i) & 7)) {
+		p[i] = pattern_byte(seed, pos + i);
+		i++;
+	}
+	for (; i + 8 <= len; i += 8) {
+		uint64_t w = mix64(seed * 0x10001 + ((pos + i) >> 3));
+
+		memcpy(p + i, &w, 8);
+	}
+	for (; i < len; i++)
+		p[i] = pattern_byte(seed, pos + i);
+}
+
+/* 0 when all is as pattern() makes it, else the offset of the first wrong byte plus one. */
+size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos)
+{
+	static __thread uint8_t want[4096];
+	size_t at, n, i;
+
+	for (at = 0; at < len; at += n) {
+		n = len - at < sizeof(want) ? len - at : sizeof(want);
+		pattern(want, n, seed, pos + at);
+		if (!memcmp(p + at, want, n))
+			continue;
+		for (i = 0; p[at + i] == want[i]; i++)
+			;
+		return at + i + 1;
+	}
+	return 0;
+}
+
+/* One counter of the machine's stack by its name; -1 when it has none of that name. */
+long counter(const char *name)
+{
+	static struct rds_info_counter rec[512];
+	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0);
+	socklen_t len = sizeof(rec);
+	long value = -1;
+	size_t i;
+
+	if (fd >= 0 && getsockopt(fd, SOL_RDS, RDS_INFO_COUNTERS, rec, &len) >= 0)
+		for (i = 0; i < len / sizeof(rec[0]); i++)
+			if (!strncmp((char *)rec[i].name, name, sizeof(rec[i].name)))
+				value = (long)rec[i].value;
+	close(fd);
+	return value;
+}
+
+/* Pages pinned and not let go of, on the whole machine. */
+long pins(void)
+{
+	FILE *f = fopen("/proc/vmstat", "r");
+	long a = 0, r = 0, v;
+	char name[64];
+
+	while (f && fscanf(f, "%63s %ld", name, &v) == 2) {
+		if (!strcmp(name, "nr_foll_pin_acquired"))
+			a = v;
+		if (!strcmp(name, "nr_foll_pin_released"))
+			r = v;
+	}
+	if (f)
+		fclose(f);
+	return a - r;
+}
+
+int run_shell(const char *cmd)
+{
+	int rc = system(cmd);
+
+	return rc ? EIO : 0;
+}
+
+/* Is a message from @port on its way or waiting to be acknowledged? */
+bool unacked_to(const struct rt *r, uint16_t port)
+{
+	static struct rds6_info_message rec[1024];
+	socklen_t len = sizeof(rec);
+	bool found = false;
+	size_t i;
+
+	if (getsockopt(r->fd, SOL_RDS, RDS6_INFO_RETRANS_MESSAGES, rec, &len) < 0)
+		return errno == ENOSPC;
+	for (i = 0; i < len / sizeof(rec[0]); i++)
+		found |= ntohs(rec[i].lport) == port;
+	return found;
+}
