@@ -38,6 +38,9 @@ setup_rdma() {
 	ip link add rds0 mtu 4200 type veth peer name rds1 mtu 4200 || return 1
 	ip addr add 10.0.0.1/24 dev rds0
 	ip addr add 10.0.0.2/24 dev rds0
+	for i in $(seq 1 51); do
+		ip addr add 10.0.1.$i/32 dev rds0
+	done
 	ip link set rds1 up
 	ip link set rds0 up
 	rdma_add rxe
@@ -53,6 +56,10 @@ rows() {
 
 # measure PROTO WHAT FAMILY SIZE COUNT SOCKETS DESTS: median of the repeats
 measure() {
+	if [ "$2" = idle ]; then
+		timeout 600 "$RDS_BIN/rds-idle" "$4" || echo 0
+		return
+	fi
 	for _i in $(seq $repeat); do
 		timeout 600 $bin "$2" "$1" "$3" "$4" "$5" "$6" "$7" || echo 0
 	done | sort -g | sed -n "$((repeat / 2 + 1))p"
@@ -76,6 +83,7 @@ verdict() {
 	    -v w="$2" 'BEGIN {
 		r = i > 0 ? o / i : 0; lim = substr(f, 2)
 		good = o > 0 && i > 0 && (substr(f, 1, 1) == "+" ? r >= lim : r <= lim)
+		if (substr(f, 1, 1) == "=") good = o > 0 && o <= lim
 		if (w == "ping" && o >= 500) good = 0
 		rel = t > 0 ? sprintf("%.2f", o / t) : "-"
 		printf "# table | %s | %s | %s | %.2f | %s | %s | %s |\n", n, i, o, r, f, t, rel
