@@ -17,7 +17,7 @@
 
 /* What is measured */
 struct bench {
-	const char	*what;		/* "rate", "rtt", "ping" */
+	const char	*what;		/* "rate", "rtt", "ping", "write", "read" */
 	bool		tcp;		/* framed TCP instead of RDS */
 	bool		v6;
 	size_t		size;
@@ -50,5 +50,7 @@ void tcp_rate_rx(const struct bench *b, const struct bench_link *l);
 void rtt_tx(const struct bench *b, const struct bench_link *l);
 void rtt_rx(const struct bench *b, const struct bench_link *l);
 void ping_tx(const struct bench *b, const struct bench_link *l);
+void memop_tx(const struct bench *b, const struct bench_link *l);
+void memop_rx(const struct bench *b, const struct bench_link *l);
 
 #endif

@@ -7,6 +7,11 @@ python3 selftests/vm/run.py --kernel "$K" --cases-file selftests/bench/bench.cas
 rc=$?
 echo "One virtual CPU that executes one instruction a nanosecond: times are instruction counts."
 echo "Rates are messages a second at the receiver, rtt and ping are microseconds."
-sed -n 's/^.*# table //p' "build/logs/$K/bench-a.log" |
-	awk 'NR == 1 { print; gsub(/[^|]+/, " --- "); print; next } { print }'
+for line in bench bench-rdma; do
+	[ -e "build/logs/$K/$line-a.log" ] || continue
+	echo
+	echo "$line"
+	sed -n 's/^.*# table //p' "build/logs/$K/$line-a.log" |
+		awk 'NR == 1 { print; gsub(/[^|]+/, " --- "); print; next } { print }'
+done
 exit $rc

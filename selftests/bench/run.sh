@@ -1,11 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# run.sh [rdma]
 # Inside the guest: every row on in-tree RDS, on ours and on framed TCP, in one boot, each the
 # median of three.  Words in RDS_ARGS select rows by name, a number there changes the three.
+# With rdma, the rows of rows.rdma over rdma_rxe instead, without TCP.
 . selftests/lib/lib.sh
 . selftests/lib/stack.sh
 
 bin=$RDS_BIN/rds-bench
+over=${1:-tcp}
+table=selftests/bench/rows
 out=/tmp/bench
 repeat=3
 select=
@@ -25,8 +29,25 @@ setup() {
 	ip -n A route add 10.0.1.0/24 via 10.0.0.2
 }
 
+# RDMA devices serve the first namespace: two addresses of one device, which loops by itself.
+setup_rdma() {
+	. selftests/rdma/rdma.sh
+	table=selftests/bench/rows.rdma
+	export BENCH_ONE_NETNS=1
+	rdma_modules rxe || return 1
+	ip link add rds0 mtu 4200 type veth peer name rds1 mtu 4200 || return 1
+	ip addr add 10.0.0.1/24 dev rds0
+	ip addr add 10.0.0.2/24 dev rds0
+	for i in $(seq 1 51); do
+		ip addr add 10.0.1.$i/32 dev rds0
+	done
+	ip link set rds1 up
+	ip link set rds0 up
+	rdma_add rxe
+}
+
 rows() {
-	sed 's/[ \t]*|[ \t]*/|/g; /^#/d' selftests/bench/rows | while IFS= read -r r; do
+	sed 's/[ \t]*|[ \t]*/|/g; /^#/d' $table | while IFS= read -r r; do
 		case "${select:- all} " in
 		*" all "*|*" ${r%%|*} "*) echo "$r" ;;
 		esac
@@ -35,6 +56,10 @@ rows() {
 
 # measure PROTO WHAT FAMILY SIZE COUNT SOCKETS DESTS: median of the repeats
 measure() {
+	if [ "$2" = idle ]; then
+		timeout 600 "$RDS_BIN/rds-idle" "$4" || echo 0
+		return
+	fi
 	for _i in $(seq $repeat); do
 		timeout 600 $bin "$2" "$1" "$3" "$4" "$5" "$6" "$7" || echo 0
 	done | sort -g | sed -n "$((repeat / 2 + 1))p"
@@ -58,23 +83,39 @@ verdict() {
 	    -v w="$2" 'BEGIN {
 		r = i > 0 ? o / i : 0; lim = substr(f, 2)
 		good = o > 0 && i > 0 && (substr(f, 1, 1) == "+" ? r >= lim : r <= lim)
+		if (substr(f, 1, 1) == "=") good = o > 0 && o <= lim
 		if (w == "ping" && o >= 500) good = 0
 		rel = t > 0 ? sprintf("%.2f", o / t) : "-"
 		printf "# table | %s | %s | %s | %.2f | %s | %s | %s |\n", n, i, o, r, f, t, rel
 		printf "%s - %s # %.2f, floor %s\n", good ? "ok" : "not ok", n, r, f }'
 }
 
-setup
-for s in intree ours; do
-	load_stack $s || { echo "not ok - load $s"; exit 1; }
+# start_stack STACK: loaded, and its first connections up
+start_stack() {
+	if [ $over = rdma ]; then
+		load_stack "$1" rds rds_rdma && rdma_ready 10.0.0.1 10.0.0.2 || return 1
+		timeout 300 $bin rate rds 4 64 10 1 1 >/dev/null
+		return 0
+	fi
+	load_stack "$1" || return 1
 	# in-tree may take a minute to get its first connections up on one CPU
 	timeout 300 $bin rate rds 4 64 10 1 1 >/dev/null
 	timeout 300 $bin rate rds 6 64 10 1 1 >/dev/null
 	timeout 300 $bin rate rds 4 64 40 1 20 >/dev/null
+	return 0
+}
+
+if [ $over = rdma ]; then
+	setup_rdma || { echo "not ok - device"; exit 1; }
+else
+	setup
+fi
+for s in intree ours; do
+	start_stack $s || { echo "not ok - load $s"; exit 1; }
 	run_stack $s rds
 	unload_stack 30 || { echo "not ok - unload $s"; exit 1; }
 done
-run_stack tcp tcp
+[ $over = rdma ] || run_stack tcp tcp
 echo "# table | row | in-tree | ours | ratio | floor | framed TCP | ours to TCP |"
 rows | while IFS='|' read -r name what fam size count socks dests floor tcp; do
 	verdict "$name" "$what" "$floor"

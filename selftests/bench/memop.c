@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Remote memory operations per second: the receiver lends its memory with a message, the sender
+ * writes or reads it and waits for the notification of each, with a few under way.
+ */
+#include <errno.h>
+#include <linux/rds.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define DEPTH	4
+
+static void *memory(const struct bench *b)
+{
+	void *p = mmap(NULL, b->size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap");
+	memset(p, 0x5a, b->size);
+	return p;
+}
+
+static void wait_in(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (poll(&p, 1, -1) < 0)
+		die("poll");
+}
+
+/* One message with one control message; -1 with errno EAGAIN while there is no connection. */
+static ssize_t send_ctl(const struct bench *b, int fd, bool to_receiver, int type, const void *ctl,
+			size_t n)
+{
+	char control[CMSG_SPACE(128)] = { 0 };
+	struct sockaddr_storage ss;
+	struct msghdr msg = {
+		.msg_name = &ss, .msg_control = control, .msg_controllen = CMSG_SPACE(n),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	msg.msg_namelen = bench_addr(b, to_receiver, 0, BENCH_PORT, &ss);
+	c->cmsg_level = SOL_RDS;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(n);
+	memcpy(CMSG_DATA(c), ctl, n);
+	return sendmsg(fd, &msg, 0);
+}
+
+/* Receive whatever comes: returns notifications, and a cookie if there is one. */
+static unsigned int receive(int fd, rds_rdma_cookie_t *cookie)
+{
+	char control[1024];
+	struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
+	struct rds_rdma_notify n;
+	unsigned int done = 0;
+	struct cmsghdr *c;
+
+	wait_in(fd);
+	if (recvmsg(fd, &msg, MSG_DONTWAIT) < 0) {
+		if (errno == EAGAIN)
+			return 0;
+		die("recvmsg");
+	}
+	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		if (c->cmsg_level != SOL_RDS)
+			continue;
+		if (c->cmsg_type == RDS_CMSG_RDMA_DEST && cookie)
+			memcpy(cookie, CMSG_DATA(c), sizeof(*cookie));
+		if (c->cmsg_type != RDS_CMSG_RDMA_STATUS)
+			continue;
+		memcpy(&n, CMSG_DATA(c), sizeof(n));
+		if (n.status != RDS_RDMA_SUCCESS) {
+			fprintf(stderr, "rds-bench: operation ended with %d\n", n.status);
+			exit(1);
+		}
+		done++;
+	}
+	return done;
+}
+
+void memop_tx(const struct bench *b, const struct bench_link *l)
+{
+	int fd = rds_open(b, false, 0);
+	struct rds_iovec iov = { .addr = (uintptr_t)memory(b), .bytes = b->size };
+	struct rds_rdma_args args = {
+		.remote_vec.bytes = b->size, .local_vec_addr = (uintptr_t)&iov, .nr_local = 1,
+		.flags = RDS_RDMA_NOTIFY_ME | (strcmp(b->what, "write") ? 0 : RDS_RDMA_READWRITE),
+	};
+	unsigned int sent = 0, done = 0, warm = DEPTH;
+	double start = 0;
+
+	link_tell(l->to_rx[1]);
+	while (!args.cookie)
+		receive(fd, &args.cookie);
+	while (done < warm + b->count) {
+		if (done == warm && !start) {
+			start = now();
+			sent = done;
+		}
+		while (sent < (start ? warm + b->count : warm) && sent - done < DEPTH) {
+			args.user_token = sent++;
+			if (send_ctl(b, fd, true, RDS_CMSG_RDMA_ARGS, &args, sizeof(args)) < 0)
+				die("sendmsg");
+		}
+		done += receive(fd, NULL);
+	}
+	printf("%.1f\n", b->count / (now() - start));
+	link_tell(l->to_rx[1]);
+}
+
+void memop_rx(const struct bench *b, const struct bench_link *l)
+{
+	int fd = rds_open(b, true, 0);
+	rds_rdma_cookie_t cookie;
+	struct rds_get_mr_args mr = {
+		.vec = { (uintptr_t)memory(b), b->size }, .cookie_addr = (uintptr_t)&cookie,
+		.flags = RDS_RDMA_READWRITE,
+	};
+
+	link_wait(l->to_rx[0]);
+	/* in-tree maps only over a connection, and starts to make one when there is none */
+	while (send_ctl(b, fd, false, RDS_CMSG_RDMA_MAP, &mr, sizeof(mr)) < 0) {
+		if (errno != EAGAIN)
+			die("map");
+		usleep(1000);
+	}
+	link_wait(l->to_rx[0]);
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The peer in user space; fake.h says what it is for. */
+#include "fake.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MSG_MAX		(1024 * 1024)
+#define SEND_AT		(FAKE_RECVS * FAKE_FRAME)	/* where in f->mem frames are made */
+#define WR_SEND		1000
+
+double fake_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+void fake_init(struct fake *f, const char *self, const char *peer)
+{
+	memset(f, 0, sizeof(*f));
+	inet_pton(AF_INET, self, &f->self);
+	inet_pton(AF_INET, peer, &f->peer);
+	f->mem = aligned_alloc(4096, (SEND_AT + FAKE_FRAME + 4095) & ~4095UL);
+	f->msg = malloc(MSG_MAX);
+	if (!f->mem || !f->msg)
+		exit(2);
+}
+
+void fake_private(const struct fake *f, struct fake_private *pd)
+{
+	memset(pd, 0, sizeof(*pd));
+	pd->saddr = f->self;
+	pd->daddr = f->peer;
+	pd->major = 3;
+	pd->minor = 1;
+	pd->mask = htons(3);
+	pd->credit = htonl(f->iwarp ? FAKE_RECVS : 0);
+}
+
+/* The next CM event of a kind; what else comes is noted. */
+static enum fake_result cm_wait(struct fake *f, enum rdma_cm_event_type want, int ms)
+{
+	struct pollfd p = { .fd = f->ec->fd, .events = POLLIN };
+	double end = fake_now() + ms / 1000.0;
+	enum fake_result res = FAKE_ERROR;
+	struct rdma_cm_event *ev;
+	int left;
+
+	while ((left = (int)((end - fake_now()) * 1000)) > 0 && poll(&p, 1, left) > 0) {
+		if (rdma_get_cm_event(f->ec, &ev))
+			return FAKE_ERROR;
+		res = ev->event == want ? FAKE_UP : FAKE_ERROR;
+		if (ev->event == RDMA_CM_EVENT_REJECTED) {
+			res = FAKE_REJECTED;
+			f->reject = INT_MIN;
+			if (ev->param.conn.private_data_len >= sizeof(f->reject))
+				memcpy(&f->reject, ev->param.conn.private_data, sizeof(f->reject));
+		} else if (ev->event == RDMA_CM_EVENT_ESTABLISHED) {
+			f->reply_len = ev->param.conn.private_data_len;
+			memset(&f->reply, 0, sizeof(f->reply));
+			if (ev->param.conn.private_data)
+				memcpy(&f->reply, ev->param.conn.private_data,
+				       f->reply_len < sizeof(f->reply) ? f->reply_len : sizeof(f->reply));
+		}
+		rdma_ack_cm_event(ev);
+		return res;
+	}
+	return FAKE_ERROR;
+}
+
+static bool post_recv(struct fake *f, unsigned int i)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)(f->mem + i * FAKE_FRAME), .length = FAKE_FRAME, .lkey = f->mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return !ibv_post_recv(f->id->qp, &wr, &bad);
+}
+
+/* Everything a connection needs before it is asked for */
+static bool make_qp(struct fake *f)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+		.cap = { .max_send_wr = 16, .max_recv_wr = FAKE_RECVS, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+	unsigned int i;
+
+	f->iwarp = f->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	f->pd = ibv_alloc_pd(f->id->verbs);
+	f->cq = f->pd ? ibv_create_cq(f->id->verbs, FAKE_RECVS + 32, NULL, NULL, 0) : NULL;
+	if (!f->cq)
+		return false;
+	attr.send_cq = f->cq;
+	attr.recv_cq = f->cq;
+	if (rdma_create_qp(f->id, f->pd, &attr))
+		return false;
+	f->mr = ibv_reg_mr(f->pd, f->mem, SEND_AT + FAKE_FRAME, IBV_ACCESS_LOCAL_WRITE);
+	for (i = 0; f->mr && i < FAKE_RECVS; i++) {
+		if (!post_recv(f, i))
+			return false;
+	}
+	return f->mr;
+}
+
+static bool resolve(struct fake *f)
+{
+	struct sockaddr_in src = { .sin_family = AF_INET, .sin_addr.s_addr = f->self };
+	struct sockaddr_in dst = { .sin_family = AF_INET, .sin_addr.s_addr = f->peer,
+				   .sin_port = htons(FAKE_PORT) };
+
+	return !rdma_resolve_addr(f->id, (void *)&src, (void *)&dst, 3000) &&
+	       cm_wait(f, RDMA_CM_EVENT_ADDR_RESOLVED, 5000) == FAKE_UP &&
+	       !rdma_resolve_route(f->id, 3000) &&
+	       cm_wait(f, RDMA_CM_EVENT_ROUTE_RESOLVED, 5000) == FAKE_UP;
+}
+
+enum fake_result fake_open(struct fake *f, const void *pd, size_t len)
+{
+	struct rdma_conn_param param = {
+		.responder_resources = 1, .initiator_depth = 1, .retry_count = 7,
+		.rnr_retry_count = 7, .private_data = pd, .private_data_len = (uint8_t)len,
+	};
+	struct fake_private own;
+	enum fake_result res;
+
+	fake_close(f);
+	f->ec = rdma_create_event_channel();
+	if (!f->ec || rdma_create_id(f->ec, &f->id, NULL, RDMA_PS_TCP) || !resolve(f) ||
+	    !make_qp(f))
+		return FAKE_ERROR;
+	if (!pd) {
+		/* right ones, known only now that the device is */
+		fake_private(f, &own);
+		param.private_data = &own;
+		param.private_data_len = sizeof(own);
+	} else if (!len) {
+		param.private_data = NULL;
+	}
+	if (rdma_connect(f->id, &param))
+		return FAKE_ERROR;
+	res = cm_wait(f, RDMA_CM_EVENT_ESTABLISHED, 20000);
+	f->may_send = ntohl(f->reply.credit);
+	f->credits = f->iwarp && f->may_send;
+	return res;
+}
+
+bool fake_connect(struct fake *f, int seconds)
+{
+	double end = fake_now() + seconds;
+
+	while (fake_now() < end) {
+		if (fake_open(f, NULL, 0) == FAKE_UP)
+			return true;
+	}
+	return false;
+}
+
+void fake_close(struct fake *f)
+{
+	if (f->id) {
+		if (f->id->qp) {
+			rdma_disconnect(f->id);
+			rdma_destroy_qp(f->id);
+		}
+		if (f->mr)
+			ibv_dereg_mr(f->mr);
+		if (f->cq)
+			ibv_destroy_cq(f->cq);
+		if (f->pd)
+			ibv_dealloc_pd(f->pd);
+		rdma_destroy_id(f->id);
+	}
+	if (f->ec)
+		rdma_destroy_event_channel(f->ec);
+	f->ec = NULL;
+	f->id = NULL;
+	f->mr = NULL;
+	f->cq = NULL;
+	f->pd = NULL;
+	f->sending = false;
+	f->pending = false;
+	f->gone = false;
+	f->seq = 0;
+	f->rx_seq = 0;
+	f->granted = 0;
+	f->have = 0;
+	f->maps = 0;
+	f->acks = 0;
+	f->acked = 0;
+}
+
+struct fake_header fake_header(struct fake *f, uint16_t sport, uint16_t dport, uint32_t len)
+{
+	struct fake_header h = {
+		.seq = htobe64(++f->seq), .len = htonl(len), .sport = htons(sport),
+		.dport = htons(dport),
+	};
+
+	return h;
+}
+
+uint16_t fake_csum(const struct fake_header *h)
+{
+	const uint8_t *p = (const void *)h;
+	uint32_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(*h); i += 2)
+		sum += i == offsetof(struct fake_header, csum) ? 0 : (uint32_t)p[i] << 8 | p[i + 1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return htons((uint16_t)~sum);
+}
+
+/* One message is put together from its frames, as the peer made them. */
+static bool take_frame(struct fake *f, const uint8_t *frame, size_t bytes)
+{
+	const struct fake_header *h = (const void *)frame;
+	size_t n = bytes - sizeof(*h);
+
+	if (bytes < sizeof(*h) || (h->csum && fake_csum(h) != h->csum)) {
+		printf("# the peer sent a bad frame of %zu bytes\n", bytes);
+		f->gone = true;
+		return false;
+	}
+	f->may_send += h->credit;
+	if (be64toh(h->ack) > f->acked)
+		f->acked = be64toh(h->ack);
+	if (!h->sport && !h->dport && !n && !h->flags) {
+		f->acks++;
+		return false;
+	}
+	if (f->have + n > MSG_MAX)
+		return false;
+	memcpy(f->msg + f->have, h + 1, n);
+	f->have += (uint32_t)n;
+	f->hdr = *h;
+	if (f->have < ntohl(h->len))
+		return false;
+	f->have = 0;
+	if (h->flags == F_CONG) {
+		f->maps++;
+		return false;
+	}
+	f->rx_seq = be64toh(h->seq);
+	return true;
+}
+
+/* One completion, if there is one. */
+static void poll_once(struct fake *f)
+{
+	struct ibv_wc wc;
+
+	if (!f->cq || ibv_poll_cq(f->cq, 1, &wc) <= 0)
+		return;
+	if (wc.status != IBV_WC_SUCCESS) {
+		f->gone = true;
+		f->sending = false;
+		return;
+	}
+	if (wc.wr_id == WR_SEND) {
+		f->sending = false;
+		return;
+	}
+	if (take_frame(f, f->mem + wc.wr_id * FAKE_FRAME, wc.byte_len))
+		f->pending = true;
+	if (post_recv(f, (unsigned int)wc.wr_id))
+		f->granted++;
+}
+
+/* Disconnected, by the CM's word */
+static void look_at_cm(struct fake *f)
+{
+	struct pollfd p = { .fd = f->ec->fd, .events = POLLIN };
+	struct rdma_cm_event *ev;
+
+	if (poll(&p, 1, 0) <= 0 || rdma_get_cm_event(f->ec, &ev))
+		return;
+	if (ev->event == RDMA_CM_EVENT_DISCONNECTED || ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		f->gone = true;
+	rdma_ack_cm_event(ev);
+}
+
+bool fake_send(struct fake *f, struct fake_header *h, const void *payload, size_t n, int how)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)(f->mem + SEND_AT), .length = (uint32_t)(sizeof(*h) + n),
+		.lkey = f->mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = WR_SEND, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SOLICITED,
+	}, *bad;
+	double end = fake_now() + 10;
+
+	while (f->credits && !f->may_send && !(how & SEND_NO_CREDIT) && !f->gone &&
+	       fake_now() < end)
+		poll_once(f);
+	if (f->gone)
+		return false;
+	if (f->credits) {
+		h->credit = (uint8_t)(f->granted > 255 ? 255 : f->granted);
+		f->granted -= h->credit;
+		f->may_send -= f->may_send ? 1 : 0;
+	}
+	if (!(how & SEND_RAW_CSUM))
+		h->csum = fake_csum(h);
+	memcpy(f->mem + SEND_AT, h, sizeof(*h));
+	if (n)
+		memcpy(f->mem + SEND_AT + sizeof(*h), payload, n);
+	if (how >> 8)
+		sge.length = (uint32_t)(how >> 8);
+	if (how & SEND_IMM)
+		wr.opcode = IBV_WR_SEND_WITH_IMM;
+	if (how & SEND_WRITE_IMM) {
+		wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+		wr.num_sge = 0;
+	}
+	if (ibv_post_send(f->id->qp, &wr, &bad))
+		return false;
+	f->sending = true;
+	while (f->sending && fake_now() < end)
+		poll_once(f);
+	return !f->gone;
+}
+
+bool fake_message(struct fake *f, struct fake_header *h, const void *payload)
+{
+	uint32_t len = ntohl(h->len), at = 0, n;
+
+	do {
+		n = len - at < FAKE_FRAG ? len - at : FAKE_FRAG;
+		if (!fake_send(f, h, (const uint8_t *)payload + at, n, 0))
+			return false;
+		at += n;
+	} while (at < len);
+	return true;
+}
+
+static bool acknowledge(struct fake *f)
+{
+	struct fake_header h = { .ack = htobe64(f->rx_seq) };
+
+	return fake_send(f, &h, NULL, 0, 0);
+}
+
+bool fake_recv(struct fake *f, double seconds)
+{
+	double end = fake_now() + seconds;
+
+	while (!f->pending && !f->gone && fake_now() < end) {
+		poll_once(f);
+		look_at_cm(f);
+	}
+	if (!f->pending)
+		return false;
+	f->pending = false;
+	acknowledge(f);
+	return true;
+}
+
+bool fake_until(struct fake *f, const unsigned int *n, unsigned int want, double seconds)
+{
+	double end = fake_now() + seconds;
+
+	while (*n < want && !f->gone && fake_now() < end)
+		poll_once(f);
+	return *n >= want;
+}
+
+bool fake_ends(struct fake *f, double seconds)
+{
+	double end = fake_now() + seconds;
+
+	while (!f->gone && fake_now() < end) {
+		poll_once(f);
+		look_at_cm(f);
+	}
+	return f->gone;
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * rds-hostile sink ADDR            answers over RDS whatever comes to port 4000
+ * rds-hostile peer ADDR PEER       is a peer that breaks the rules, one after the other
+ *
+ * The sink is an ordinary program on the module under test. A message "drops NAME" is answered with
+ * that line of /proc/net/rds/drops, any other with its length and hash. So the peer learns all it needs
+ * over the connection that it has just misused, which shows that it works again.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/rds.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fake.h"
+#include "ktap.h"
+
+#define SINK_PORT	4000
+#define OUR_PORT	5000
+#define MSG_MAX		(1024 * 1024)
+
+static uint64_t hash(const uint8_t *p, size_t n)
+{
+	uint64_t h = 14695981039346656037ULL;
+
+	while (n--)
+		h = (h ^ *p++) * 1099511628211ULL;
+	return h;
+}
+
+/* ---- the program on the module under test */
+
+static void drops_line(const char *name, char *out, size_t room)
+{
+	char line[80], key[40];
+	unsigned long long v;
+	FILE *f = fopen("/proc/net/rds/drops", "re");
+
+	snprintf(out, room, "none");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%39s %llu", key, &v) == 2 && !strcmp(key, name))
+			snprintf(out, room, "%llu", v);
+	}
+	if (f)
+		fclose(f);
+}
+
+static int sink(const char *addr)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(SINK_PORT) }, from;
+	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB;
+	uint8_t *buf = malloc(MSG_MAX + 1);
+	char out[80];
+
+	inet_pton(AF_INET, addr, &sin.sin_addr);
+	if (fd < 0 || !buf || setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) ||
+	    bind(fd, (void *)&sin, sizeof(sin))) {
+		perror("rds-hostile: sink");
+		return 1;
+	}
+	printf("# sink is bound\n");
+	fflush(stdout);
+	for (;;) {
+		socklen_t len = sizeof(from);
+		ssize_t n = recvfrom(fd, buf, MSG_MAX, 0, (void *)&from, &len);
+
+		if (n < 0)
+			continue;
+		buf[n] = 0;
+		if (n == 4 && !memcmp(buf, "stop", 4))
+			return 0;
+		if (n > 6 && !memcmp(buf, "drops ", 6))
+			drops_line((char *)buf + 6, out, sizeof(out));
+		else
+			snprintf(out, sizeof(out), "%zd %016llx", n,
+				 (unsigned long long)hash(buf, (size_t)n));
+		sendto(fd, out, strlen(out), 0, (void *)&from, len);
+	}
+}
+
+/* ---- the peer */
+
+static struct fake f;
+static uint8_t *data;
+static double slow = 1;
+
+/* Send a message and have its answer; false if the connection does not do that. */
+static bool ask(const void *msg, uint32_t len, char *answer, size_t room)
+{
+	struct fake_header h = fake_header(&f, OUR_PORT, SINK_PORT, len);
+	uint32_t n;
+
+	if (!fake_message(&f, &h, msg))
+		return false;
+	while (fake_recv(&f, 10 * slow)) {
+		/* what was not acknowledged over an earlier connection comes again */
+		if (f.hdr.flags & F_RETRANSMITTED)
+			continue;
+		n = ntohl(f.hdr.len);
+		if (n >= room)
+			n = (uint32_t)room - 1;
+		memcpy(answer, f.msg, n);
+		answer[n] = 0;
+		return true;
+	}
+	return false;
+}
+
+static bool connected(void)
+{
+	return f.id && !f.gone ? true : fake_connect(&f, (int)(30 * slow));
+}
+
+static long long drops(const char *name)
+{
+	char msg[60], answer[80];
+	int tries;
+
+	snprintf(msg, sizeof(msg), "drops %s", name);
+	for (tries = 0; tries < 3; tries++) {
+		if (connected() && ask(msg, (uint32_t)strlen(msg), answer, sizeof(answer)))
+			return strcmp(answer, "none") ? atoll(answer) : -1;
+		fake_close(&f);
+	}
+	return -2;
+}
+
+/* Does a message arrive as it was, over a connection that may have to be made first? */
+static bool echo_once(uint32_t len)
+{
+	char answer[80], want[80];
+
+	snprintf(want, sizeof(want), "%u %016llx", len, (unsigned long long)hash(data, len));
+	return connected() && ask(data, len, answer, sizeof(answer)) && !strcmp(answer, want);
+}
+
+static bool echo(uint32_t len)
+{
+	bool good = echo_once(len);
+
+	if (!good) {
+		fake_close(&f);
+		good = echo_once(len);
+	}
+	return good;
+}
+
+/* ---- requests */
+
+static void refused(const char *name, const void *pd, size_t len)
+{
+	long long before = drops("bad_private_data"), after;
+	enum fake_result res = fake_open(&f, pd, len);
+
+	fake_close(&f);
+	after = drops("bad_private_data");
+	ktap_ok(res == FAKE_REJECTED && before >= 0 && after > before && f.reject == 1,
+		"hostile.rdma_pd_%s # result %d, body %d, counted %lld", name, res, f.reject,
+		after - before);
+}
+
+static void accepted(const char *name, struct fake_private *pd, unsigned int major,
+		     unsigned int minor)
+{
+	double end = fake_now() + 30 * slow;
+	enum fake_result res;
+
+	/* the module may be dialling this very peer, and its own attempt may win */
+	do {
+		res = fake_open(&f, pd, sizeof(*pd));
+	} while (res != FAKE_UP && fake_now() < end);
+	ktap_ok(res == FAKE_UP && f.reply.major == major && f.reply.minor == minor &&
+		f.reply.saddr == f.peer && f.reply.daddr == f.self && echo(100),
+		"hostile.rdma_pd_%s # result %d, version %u.%u", name, res, f.reply.major, f.reply.minor);
+}
+
+static void requests(void)
+{
+	struct fake_private pd, good;
+
+	ktap_ok(echo(0) && echo(1), "hostile.rdma_first_echo");
+	fake_private(&f, &good);
+	refused("none", "", 0);
+	pd = good;
+	pd.saddr ^= htonl(3 << 8);
+	refused("source", &pd, sizeof(pd));
+	pd = good;
+	pd.daddr ^= htonl(3 << 8);
+	refused("destination", &pd, sizeof(pd));
+	pd = good;
+	pd.minor = 0;
+	refused("v3_0", &pd, sizeof(pd));
+	pd.major = 5;
+	refused("v5_0", &pd, sizeof(pd));
+	pd.major = 4;
+	pd.mask = htons(0x10);
+	refused("no_common_minor", &pd, sizeof(pd));
+	if (f.iwarp) {
+		pd = good;
+		pd.credit = 0;
+		refused("no_credit", &pd, sizeof(pd));
+	}
+	pd = good;
+	accepted("v3_1", &pd, 3, 1);
+	pd.major = 4;
+	accepted("v4_1", &pd, 4, 1);
+	pd.mask = htons(1);
+	accepted("v4_0", &pd, 4, 0);
+}
+
+/* ---- frames */
+
+/* A connection over which a good message was just answered */
+static bool fresh(void)
+{
+	fake_close(&f);
+	return echo(10);
+}
+
+/* After what the peer did, the connection must end for that reason, and a new one must work. */
+static void ends(const char *name, const char *why, long long before, bool sent)
+{
+	bool over = fake_ends(&f, 20 * slow);
+	long long after;
+
+	fake_close(&f);
+	after = drops(why);
+	ktap_ok(over && after > before && echo(5000),
+		"hostile.rdma_%s # sent %d, ended %d, %s %lld to %lld", name, sent, over, why,
+		before, after);
+}
+
+static void bad_frame(const char *name, const char *why, int how, uint32_t len, size_t n,
+		      uint16_t csum)
+{
+	long long before = drops(why);
+	struct fake_header h;
+
+	if (!fresh())
+		before = LLONG_MAX;
+	h = fake_header(&f, OUR_PORT, SINK_PORT, len);
+	if (how & SEND_RAW_CSUM)
+		h.csum = csum;
+	ends(name, why, before, fake_send(&f, &h, data, n, how));
+}
+
+/* The second frame of a message differs from its first in what must be the same. */
+static void bad_second(const char *name, int what)
+{
+	long long before = drops("bad_frame");
+	struct fake_header h, second;
+
+	if (!fresh())
+		before = LLONG_MAX;
+	h = fake_header(&f, OUR_PORT, SINK_PORT, 6000);
+	fake_send(&f, &h, data, FAKE_FRAG, 0);
+	second = h;
+	if (what == 0)
+		second.seq = htobe64(f.seq + 1);
+	else if (what == 1)
+		second.len = htonl(6001);
+	else if (what == 2)
+		second.sport = htons(OUR_PORT + 1);
+	else
+		second.dport = htons(SINK_PORT + 1);
+	ends(name, "bad_frame", before, fake_send(&f, &second, data, 6000 - FAKE_FRAG, 0));
+}
+
+static void frames(void)
+{
+	bad_frame("short_header", "bad_frame", SEND_TRUNC(47), 0, 0, 0);
+	bad_frame("empty_frame", "bad_frame", SEND_TRUNC(1), 0, 0, 0);
+	bad_frame("bad_csum", "bad_csum", SEND_RAW_CSUM, 10, 10, 0x1234);
+	bad_frame("too_long", "bad_length", 0, MSG_MAX + 1, FAKE_FRAG, 0);
+	bad_frame("len_4g", "bad_length", 0, UINT32_MAX, FAKE_FRAG, 0);
+	bad_frame("len_2g", "bad_length", 0, 0x80000000U, FAKE_FRAG, 0);
+	bad_frame("short_payload", "bad_frame", 0, 100, 99, 0);
+	bad_frame("long_payload", "bad_frame", 0, 100, 101, 0);
+	bad_frame("short_fragment", "bad_frame", 0, 5000, 4000, 0);
+	bad_second("second_seq", 0);
+	bad_second("second_len", 1);
+	bad_second("second_sport", 2);
+	bad_second("second_dport", 3);
+	if (!f.iwarp) {
+		bad_frame("with_imm", "bad_frame", SEND_IMM, 10, 10, 0);
+		bad_frame("write_imm", "bad_frame", SEND_WRITE_IMM, 0, 0, 0);
+	}
+}
+
+/* An acknowledgement of what was never sent would make the module forget messages. */
+static void acks(void)
+{
+	long long before = drops("bad_ack");
+	struct fake_header h;
+	bool sent;
+
+	if (!fresh())
+		before = LLONG_MAX;
+	h = fake_header(&f, OUR_PORT, SINK_PORT, 0);
+	h.ack = htobe64(1ULL << 40);
+	sent = fake_send(&f, &h, NULL, 0, 0);
+	ends("bad_ack", "bad_ack", before, sent);
+
+	if (fresh()) {
+		unsigned int had = f.acks;
+
+		h = fake_header(&f, OUR_PORT, 4999, 0);
+		h.flags = F_ACK_REQUIRED;
+		ktap_ok(fake_send(&f, &h, NULL, 0, 0) && fake_until(&f, &f.acks, had + 1, 10 * slow) &&
+			f.acked == f.seq, "hostile.rdma_ack_required # acked %llu of %llu",
+			(unsigned long long)f.acked, (unsigned long long)f.seq);
+	} else {
+		ktap_ok(false, "hostile.rdma_ack_required # no connection");
+	}
+}
+
+/* More frames than were granted: where nothing retries them the connection ends, and comes back. */
+static void credits(void)
+{
+	struct fake_header h;
+	unsigned int i;
+	bool sent = true;
+
+	if (!f.credits)
+		return;
+	if (!fresh()) {
+		ktap_ok(false, "hostile.rdma_credits # no connection");
+		return;
+	}
+	for (i = 0; i < 4096 && sent; i++) {
+		h = fake_header(&f, OUR_PORT, 4999, 0);
+		sent = fake_send(&f, &h, NULL, 0, SEND_NO_CREDIT);
+	}
+	fake_close(&f);
+	ktap_ok(echo(5000), "hostile.rdma_credits # %u frames sent", i);
+}
+
+/* Maps and messages to nobody are no reason to end a connection. */
+static void harmless(void)
+{
+	struct fake_header h;
+	bool good = fresh();
+
+	h = fake_header(&f, 0, 0, 100);
+	h.seq = 0;
+	h.flags = F_CONG;
+	f.seq--;
+	good = good && fake_send(&f, &h, data, 100, 0) && echo_once(20);
+	ktap_ok(good, "hostile.rdma_map_length");
+	good = fresh();
+	h = fake_header(&f, OUR_PORT, 4999, 10);
+	h.csum = 0;
+	good = good && fake_send(&f, &h, data, 10, SEND_RAW_CSUM) && echo_once(20);
+	ktap_ok(good, "hostile.rdma_no_csum");
+	good = fresh();
+	h = fake_header(&f, OUR_PORT, SINK_PORT, 10);
+	h.seq = htobe64(1);
+	h.flags = F_RETRANSMITTED;
+	good = good && fake_send(&f, &h, data, 10, 0) && echo_once(MSG_MAX);
+	ktap_ok(good, "hostile.rdma_duplicate");
+}
+
+/* The connection goes with a message half received. */
+static void half(void)
+{
+	struct fake_header h;
+	int i;
+	bool good = true;
+
+	for (i = 0; i < 20 && good; i++) {
+		good = fresh();
+		h = fake_header(&f, OUR_PORT, SINK_PORT, 100000);
+		good = good && fake_send(&f, &h, data, FAKE_FRAG, 0);
+		fake_close(&f);
+	}
+	ktap_ok(good && echo(100000), "hostile.rdma_half_message # round %d", i);
+}
+
+static int peer(const char *self, const char *other)
+{
+	struct fake_header h;
+	size_t i;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (getenv("RDS_SLOW"))
+		slow = atof(getenv("RDS_SLOW"));
+	data = malloc(MSG_MAX + FAKE_FRAG);
+	if (!data)
+		return 2;
+	for (i = 0; i < MSG_MAX + FAKE_FRAG; i++)
+		data[i] = (uint8_t)(i * 2654435761U >> 13);
+	fake_init(&f, self, other);
+	requests();
+	frames();
+	acks();
+	credits();
+	harmless();
+	half();
+	if (connected()) {
+		h = fake_header(&f, OUR_PORT, SINK_PORT, 4);
+		fake_message(&f, &h, "stop");
+	}
+	fake_close(&f);
+	return ktap_exit();
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "sink"))
+		return sink(argv[2]);
+	if (argc == 4 && !strcmp(argv[1], "peer"))
+		return peer(argv[2], argv[3]);
+	fprintf(stderr, "usage: rds-hostile sink ADDR | peer ADDR PEER\n");
+	return 2;
+}
