@@ -7,6 +7,7 @@
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 
+#include "data.h"
 #include "devlayer.h"
 #include "rdma.h"
 

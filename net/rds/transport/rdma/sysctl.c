@@ -11,6 +11,7 @@
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
 
+#include "data.h"
 #include "rdma.h"
 
 static unsigned long wr_min = 1, wr_max = U32_MAX;
