@@ -268,7 +268,7 @@ static bool rdma_send(struct rds_rx_batch *rx, struct rds_path *path, struct rds
 	u64 seq = be64_to_cpu(m->hdr->seq);
 	bool silent = m->ops && m->ops->silent;
 
-	if (!rds_test_post(path, m))
+	if (rds_test_post(path, m))
 		return false;
 	if (!lose && !silent) {
 		if (!deliver(rx, to, m))

@@ -158,11 +158,10 @@ static enum rds_op_status execute(const struct rds_op *op)
 		if (mr->rkey != op->rkey || !(mr->rights & need) || op->raddr < mr->offset ||
 		    off > mr->mem->bytes || op->bytes > mr->mem->bytes - off)
 			continue;
-		if (op->kind == RDS_OP_WRITE) {
+		if (op->kind == RDS_OP_WRITE)
 			copy(mr->mem, off, op->mem, 0, op->bytes);
-		} else {
+		else
 			copy(op->mem, 0, mr->mem, off, op->bytes);
-		}
 		if (op->kind == RDS_OP_FADD || op->kind == RDS_OP_CSWP) {
 			memcpy(&val, mem_at(op->mem, 0, &len), 8);
 			val = atomic_new(op, val);
@@ -205,16 +204,16 @@ static bool post(struct rds_path *path, struct rds_op *op)
  * @path: path it goes over
  * @m: the message
  *
- * Return: false without memory.
+ * Return: 0 or -ENOMEM.
  */
-bool rds_test_post(struct rds_path *path, struct rds_tx_msg *m)
+int rds_test_post(struct rds_path *path, struct rds_tx_msg *m)
 {
 	struct rds_tx_ops *ops = m->ops;
 
 	if (!ops || ops->posted)
-		return true;
+		return 0;
 	ops->posted = true;
-	return post(path, ops->rdma) && post(path, ops->atomic);
+	return post(path, ops->rdma) && post(path, ops->atomic) ? 0 : -ENOMEM;
 }
 
 static struct test_op *take(struct rds_path *path)

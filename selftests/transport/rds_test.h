@@ -2,8 +2,6 @@
 #ifndef _RDS_TEST_H
 #define _RDS_TEST_H
 
-#include <linux/types.h>
-
 struct rds_memop_ops;
 struct rds_path;
 struct rds_transport;
@@ -11,7 +9,7 @@ struct rds_tx_msg;
 
 /* memop.c */
 extern const struct rds_memop_ops test_memop_ops;
-bool rds_test_post(struct rds_path *path, struct rds_tx_msg *m);
+int rds_test_post(struct rds_path *path, struct rds_tx_msg *m);
 void rds_test_drop(struct rds_path *path);
 
 /* refuse.c */

@@ -148,7 +148,7 @@ enum rds_op_status {
  * @mr_map: Make a key of pinned memory, for peers that reach the host at a local address.
  *	@rights are RDS_MR_*.  Works without any connection.
  *	Context: process, may sleep, no locks held.
- *	Return: 0 with @key filled; -ENODEV: no device has the address; -EMSGSIZE: more pages than
+ *	Returns 0 with @key filled; -ENODEV: no device has the address; -EMSGSIZE: more pages than
  *	a key of the device holds; -ENOSPC: the device has no more keys to give; -EINVAL: the
  *	device cannot map this layout; -ENOMEM; -EAGAIN: the device is coming up or recovering.
  * @mr_unmap: End a key; on return no peer can use it, and the device has left the memory.
@@ -157,7 +157,7 @@ enum rds_op_status {
  *	Context: as @mr_unmap.
  * @op_check: Can an operation be carried out from this local address?  Nothing is sent.
  *	Context: as @mr_map.
- *	Return: 0; -EOPNOTSUPP: the device has no such operation; -ENODEV.
+ *	Returns 0; -EOPNOTSUPP: the device has no such operation; -ENODEV.
  */
 struct rds_memop_ops {
 	int (*mr_map)(struct net *net, const struct in6_addr *laddr, u32 scope,
