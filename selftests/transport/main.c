@@ -45,7 +45,16 @@ static DEFINE_MUTEX(test_nets_lock);
 static unsigned int test_net_id;
 static struct workqueue_struct *test_wq;
 
-static const struct rds_transport test_transport;
+/* The transport in use: one whose peers acknowledge at once, or like a device with RDMA */
+static const struct rds_transport *test_transport;
+
+static bool owns_ack;
+module_param(owns_ack, bool, 0444);
+MODULE_PARM_DESC(owns_ack, "messages are acknowledged by number, and there is remote memory");
+
+static bool lose;
+module_param(lose, bool, 0644);
+MODULE_PARM_DESC(lose, "messages are neither delivered nor acknowledged");
 
 static void link_put(struct test_link *link)
 {
@@ -95,7 +104,7 @@ static void link_dial(struct work_struct *work)
 {
 	struct test_link *link = container_of(work, struct test_link, dial);
 
-	if (!rds_path_incoming(&test_transport, link->peer_net, &link->peer_addr, link))
+	if (!rds_path_incoming(test_transport, link->peer_net, &link->peer_addr, link))
 		link_leave(link, 1, RDS_DROP_PEER_RESET);
 	put_net(link->peer_net);
 	link_put(link);
@@ -165,6 +174,7 @@ static void test_path_close(struct rds_path *path, bool graceful)
 
 	if (!tp->link)
 		return;
+	rds_test_drop(path);
 	link_leave(tp->link, tp->me, RDS_DROP_PEER_CLOSED);
 	tp->link = NULL;
 }
@@ -250,22 +260,90 @@ static enum rds_tx_result test_xmit(struct rds_path *path, struct rds_tx_batch *
 	return batch->cur ? RDS_TX_FAILED : RDS_TX_DONE;
 }
 
-static const struct rds_transport test_transport = {
-	.owner		= THIS_MODULE,
-	.name		= "test",
-	.type		= RDS_TRANS_IB,
+/* One message of a transport that owns acknowledgements, with what comes before it */
+static bool rdma_send(struct rds_rx_batch *rx, struct rds_path *path, struct rds_path *to,
+		      struct rds_tx_batch *batch, u64 *acked)
+{
+	struct rds_tx_msg *m = batch->cur;
+	u64 seq = be64_to_cpu(m->hdr->seq);
+	bool silent = m->ops && m->ops->silent;
+
+	if (rds_test_post(path, m))
+		return false;
+	if (!lose && !silent) {
+		if (!deliver(rx, to, m))
+			return false;
+		*acked = max(*acked, seq);
+	}
+	rds_tx_advance(batch, m->bytes);
+	m->end = seq;
+	return true;
+}
+
+static enum rds_tx_result rdma_xmit(struct rds_path *path, struct rds_tx_batch *batch)
+{
+	struct test_path *tp = path->priv;
+	struct test_link *link = tp->link;
+	struct rds_rx_batch rx;
+	u64 acked = 0;
+
+	spin_lock_bh(&link->lock);
+	if (!link->dead) {
+		rds_rx_begin(&rx, link->end[!tp->me]);
+		while (batch->cur && rdma_send(&rx, path, link->end[!tp->me], batch, &acked))
+			;
+		rds_rx_end(&rx);
+		rds_path_acked(path, acked);
+	}
+	if (batch->cur)
+		rds_path_lost(path, RDS_DROP_SEND_ERROR);
+	spin_unlock_bh(&link->lock);
+	return batch->cur ? RDS_TX_FAILED : RDS_TX_DONE;
+}
+
+#define TEST_TRANSPORT				\
+	.owner		= THIS_MODULE,		\
+	.name		= "test",		\
+	.type		= RDS_TRANS_IB,		\
+	.path_priv_size	= sizeof(struct test_path), \
+	.addr_local	= test_addr_local,	\
+	.path_init	= test_path_init,	\
+	.path_free	= test_path_free,	\
+	.path_connect	= test_path_connect,	\
+	.path_attach	= test_path_attach,	\
+	.path_close	= test_path_close,	\
+	.conn_drop	= test_conn_drop
+
+static const struct rds_transport plain_transport = {
+	TEST_TRANSPORT,
 	.caps		= RDS_CAP_NETNS | RDS_CAP_PREFER_LOOP | RDS_CAP_SMALLER_DIALS |
 			  RDS_CAP_ZCOPY_TX,
-	.path_priv_size	= sizeof(struct test_path),
-	.addr_local	= test_addr_local,
-	.path_init	= test_path_init,
-	.path_free	= test_path_free,
-	.path_connect	= test_path_connect,
-	.path_attach	= test_path_attach,
-	.path_close	= test_path_close,
-	.conn_drop	= test_conn_drop,
 	.xmit		= test_xmit,
 };
+
+static const struct rds_transport rdma_transport = {
+	TEST_TRANSPORT,
+	.caps		= RDS_CAP_NETNS | RDS_CAP_PREFER_LOOP | RDS_CAP_OWNS_ACK |
+			  RDS_CAP_LARGER_WINS,
+	.memop		= &test_memop_ops,
+	.xmit		= rdma_xmit,
+};
+
+/* Every connection of every namespace is lost. */
+static int cut_set(const char *val, const struct kernel_param *kp)
+{
+	struct test_net *tn;
+
+	mutex_lock(&test_nets_lock);
+	list_for_each_entry(tn, &test_nets, node)
+		rds_path_reset_all(test_transport, tn->net, RDS_DROP_PEER_RESET);
+	mutex_unlock(&test_nets_lock);
+	return 0;
+}
+
+static const struct kernel_param_ops cut_ops = { .set = cut_set };
+module_param_cb(cut, &cut_ops, NULL, 0200);
+MODULE_PARM_DESC(cut, "written to: all connections are lost");
 
 static int __net_init test_net_init(struct net *net)
 {
@@ -275,7 +353,7 @@ static int __net_init test_net_init(struct net *net)
 	mutex_lock(&test_nets_lock);
 	list_add_tail(&tn->node, &test_nets);
 	mutex_unlock(&test_nets_lock);
-	rds_transport_net_init(&test_transport, net);
+	rds_transport_net_init(test_transport, net);
 	return 0;
 }
 
@@ -286,7 +364,7 @@ static void __net_exit test_net_exit(struct net *net)
 	mutex_lock(&test_nets_lock);
 	list_del(&tn->node);
 	mutex_unlock(&test_nets_lock);
-	rds_transport_net_exit(&test_transport, net);
+	rds_transport_net_exit(test_transport, net);
 }
 
 static struct pernet_operations test_net_ops = {
@@ -300,17 +378,18 @@ static int __init test_init(void)
 {
 	int err;
 
+	test_transport = owns_ack ? &rdma_transport : &plain_transport;
 	test_wq = alloc_workqueue("rds_test", WQ_UNBOUND, 0);
 	if (!test_wq)
 		return -ENOMEM;
-	err = rds_transport_register(&test_transport);
+	err = rds_transport_register(test_transport);
 	if (err)
 		goto out_wq;
-	rds_test_refusals(&test_transport);
+	rds_test_refusals(test_transport);
 	err = register_pernet_device(&test_net_ops);
 	if (!err)
 		return 0;
-	rds_transport_unregister(&test_transport);
+	rds_transport_unregister(test_transport);
 out_wq:
 	destroy_workqueue(test_wq);
 	return err;
@@ -321,7 +400,7 @@ static void __exit test_exit(void)
 {
 	unregister_pernet_device(&test_net_ops);
 	destroy_workqueue(test_wq);
-	rds_transport_unregister(&test_transport);
+	rds_transport_unregister(test_transport);
 }
 module_exit(test_exit);
 

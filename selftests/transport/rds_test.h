@@ -2,8 +2,17 @@
 #ifndef _RDS_TEST_H
 #define _RDS_TEST_H
 
+struct rds_memop_ops;
+struct rds_path;
 struct rds_transport;
+struct rds_tx_msg;
 
+/* memop.c */
+extern const struct rds_memop_ops test_memop_ops;
+int rds_test_post(struct rds_path *path, struct rds_tx_msg *m);
+void rds_test_drop(struct rds_path *path);
+
+/* refuse.c */
 void rds_test_refusals(const struct rds_transport *good);
 
 #endif

@@ -137,7 +137,7 @@ struct rds_tx_ops {
 enum rds_op_status {
 	RDS_OP_SUCCESS		= 0,	/* carried out, exactly once */
 	RDS_OP_REMOTE_ERROR	= 1,	/* the peer's device refused it */
-	RDS_OP_CANCELED		= 2,	/* the core's: the message was cancelled before it was posted */
+	RDS_OP_CANCELED		= 2,	/* the core's: cancelled before it was posted */
 	RDS_OP_DROPPED		= 3,	/* cut by the end of the connection: at most once */
 	RDS_OP_OTHER_ERROR	= 4,	/* any other failure: at most once */
 };
@@ -148,16 +148,16 @@ enum rds_op_status {
  * @mr_map: Make a key of pinned memory, for peers that reach the host at a local address.
  *	@rights are RDS_MR_*.  Works without any connection.
  *	Context: process, may sleep, no locks held.
- *	Return: 0 with @key filled; -ENODEV: no device has the address; -EMSGSIZE: more pages than
- *	a key of the device holds; -ENOSPC: the device has no more keys to give; -EINVAL: the device cannot
- *	map this layout; -ENOMEM; -EAGAIN: the device is coming up or recovering.
+ *	Returns 0 with @key filled; -ENODEV: no device has the address; -EMSGSIZE: more pages than
+ *	a key of the device holds; -ENOSPC: the device has no more keys to give; -EINVAL: the
+ *	device cannot map this layout; -ENOMEM; -EAGAIN: the device is coming up or recovering.
  * @mr_unmap: End a key; on return no peer can use it, and the device has left the memory.
  *	Context: process, may sleep, no locks held.
  * @mr_flush: Give back what is kept of ended keys for later use.
  *	Context: as @mr_unmap.
  * @op_check: Can an operation be carried out from this local address?  Nothing is sent.
  *	Context: as @mr_map.
- *	Return: 0; -EOPNOTSUPP: the device has no such operation; -ENODEV.
+ *	Returns 0; -EOPNOTSUPP: the device has no such operation; -ENODEV.
  */
 struct rds_memop_ops {
 	int (*mr_map)(struct net *net, const struct in6_addr *laddr, u32 scope,

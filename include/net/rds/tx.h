@@ -24,8 +24,8 @@ struct rds_tx_ops;
  * @hdr: finished header; the first bytes of @bv[0]
  * @bv: header and payload as one run of page fragments.  The pages are counted (a plain
  *	get_page() keeps them) and are not written to while the message exists.
- * @nr_bv: entries of @bv
  * @bytes: header and payload together
+ * @nr_bv: entries of @bv
  * @lent: the payload's pages are a user's, who may write to them once the message is
  *	acknowledged; a transport that keeps them longer keeps a copy
  * @want_ack: its sender waits for room: the peer should acknowledge it soon.  For transports with
@@ -40,8 +40,8 @@ struct rds_tx_msg {
 	struct list_head	list;
 	struct rds_wire_header	*hdr;
 	struct bio_vec		*bv;
-	unsigned int		nr_bv;
 	unsigned int		bytes;
+	u16			nr_bv;
 	bool			lent;
 	bool			want_ack;
 	struct rds_tx_ops	*ops;

@@ -4,6 +4,7 @@
 #include <linux/sched/signal.h>
 
 #include "endpoint/endpoint.h"
+#include "endpoint/note.h"
 #include "netns.h"
 
 /* One atomic for both limits: messages in the high half, payload bytes in the low one. */

@@ -14,8 +14,9 @@
  *   3. rds_conn_cancel(): no message has it as owner, except where a context that retires
  *	messages read the owner before, inside an RCU section.  That one may still lower `snd`
  *	(harmless) and hand in a cookie, which is refused for `dead`.
- *   4. rds_endpoint_purge(): queues freed; operations under way forget it; the congestion bit cleared; `lmap` becomes NULL
- *	under cong_lock, so that a context between flipping and publishing does nothing.
+ *   4. rds_endpoint_purge(): queues freed, operations under way forget it; the congestion bit
+ *	cleared; `lmap` becomes NULL under cong_lock, so that a context between flipping and
+ *	publishing does nothing.  Keys end.
  *   5. Transport and connection are put.  Nothing reached from softirq uses them.
  *
  * What is in memory after 5 are plain fields, which the late readers of step 3 use until the
@@ -53,22 +54,6 @@ DECLARE_STATIC_KEY_FALSE(rds_rx_trace_key);
 struct rds_zrecord {
 	struct list_head		list;
 	struct rds_zcopy_cookies	c;
-};
-
-/**
- * struct rds_note - how a remote memory operation ended
- * @list: among those of its socket that are under way, then among those to be read
- * @owner: its socket; changes under that one's rx_lock, NULL once told or closed
- * @token: the program's
- * @status: RDS_RDMA_*
- *
- * Belongs to the operation until rds_note_end(), then to the socket or to nobody.
- */
-struct rds_note {
-	struct list_head	list;
-	struct rds_sock		*owner;
-	u64			token;
-	s32			status;
 };
 
 /**
@@ -254,12 +239,6 @@ bool rds_sock_zcopy_reserve(struct rds_sock *rs);
 void rds_sock_zcopy_unreserve(struct rds_sock *rs);
 bool rds_sock_zcopy_take(struct rds_sock *rs, struct rds_zcopy_cookies *c);
 void rds_sock_zcopy_purge(struct rds_sock *rs);
-struct rds_note *rds_note_alloc(u64 token);
-void rds_note_add(struct rds_sock *rs, struct rds_note *note);
-void rds_note_end(struct rds_note *note, int status, bool tell);
-struct rds_note *rds_sock_note_take(struct rds_sock *rs);
-void rds_sock_note_return(struct rds_sock *rs, struct rds_note *note);
-void rds_sock_note_purge(struct rds_sock *rs);
 void rds_sock_monitor(struct rds_sock *rs, bool on);
 void rds_sock_cong_wait(struct rds_sock *rs, u16 port);
 u64 rds_sock_cong_take(struct rds_sock *rs);

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 
 #include "endpoint/endpoint.h"
+#include "endpoint/note.h"
 #include "memop/memop.h"
 #include "msg/message.h"
 
@@ -40,12 +41,12 @@ void rds_memop_finish(struct rds_memop_op *op, enum rds_op_status status)
 	struct rds_note *note = op->note;
 	bool tell = op->notify || (status != RDS_OP_SUCCESS && status != RDS_OP_CANCELED);
 
-	if (WARN_ON_ONCE(smp_load_acquire(&op->done)))
+	if (WARN_ON_ONCE(READ_ONCE(op->done)))
 		return;
 	op->pin = NULL;
 	op->note = NULL;
 	op->status = status;
-	/* pairs with op_succeeded() and rds_memop_over(): who sees it sees the status */
+	/* Pairs with op_over(): who sees it sees the status. */
 	smp_store_release(&op->done, 1);
 	rds_pin_free(pin, false);
 	if (note)
@@ -79,12 +80,13 @@ void rds_memop_release(struct rds_memop *mo, enum rds_op_status unposted)
 
 static bool op_over(const struct rds_memop_op *op)
 {
+	/* Pairs with the release in rds_memop_finish(). */
 	return !op || smp_load_acquire(&op->done);
 }
 
 static bool op_succeeded(const struct rds_memop_op *op)
 {
-	return !op || (smp_load_acquire(&op->done) && op->status == RDS_OP_SUCCESS);
+	return !op || (op_over(op) && op->status == RDS_OP_SUCCESS);
 }
 
 /**

@@ -5,6 +5,7 @@
 #include <linux/uio.h>
 
 #include "endpoint/endpoint.h"
+#include "endpoint/note.h"
 #include "memop/memop.h"
 #include "msg/message.h"
 #include "netns.h"

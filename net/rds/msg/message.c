@@ -18,6 +18,9 @@
 #include "msg/message.h"
 #include "proto/header.h"
 
+/* A message is two cache lines; see the order of its fields before adding to it. */
+static_assert(sizeof(struct rds_message) <= 128);
+
 #define HDR_SIZE	sizeof(struct rds_wire_header)
 
 static struct kmem_cache *message_cache;

@@ -6,6 +6,7 @@
 #include <linux/sched/clock.h>
 #include <linux/slab.h>
 
+#include "endpoint/note.h"
 #include "msg/incoming.h"
 #include "sock/sock.h"
 
