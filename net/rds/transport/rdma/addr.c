@@ -224,7 +224,7 @@ static u16 listen_port(const struct addr_entry *e)
 }
 
 /* Returns false if it should be tried again. */
-static bool listen(struct addr_entry *e)
+static bool open_listener(struct addr_entry *e)
 {
 	struct sockaddr_storage ss;
 	struct rdma_cm_id *id;
@@ -301,7 +301,7 @@ static bool entry_add(const struct rds_rdma_laddr *la, bool *retry)
 	spin_lock_bh(&addrs_lock);
 	list_add_tail(&e->node, &addrs);
 	spin_unlock_bh(&addrs_lock);
-	if (!listen(e))
+	if (!open_listener(e))
 		*retry = true;
 	rds_rdma_registrar_kick(dev);
 	return true;
@@ -417,7 +417,7 @@ static void scan_old(struct list_head *found, bool *retry)
 			entry_drop(e, false);
 			continue;
 		}
-		if (!listen(e))
+		if (!open_listener(e))
 			*retry = true;
 		/* Its interface may have come up. */
 		rds_rdma_registrar_kick(e->dev);

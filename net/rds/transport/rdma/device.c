@@ -140,7 +140,7 @@ static void props_fill(struct rds_rdma_props *p, const struct ib_device *ib)
 	p->remote_inv = p->iwarp;
 	p->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
 	p->masked = p->atomics && attr->masked_atomic_cap != IB_ATOMIC_NONE;
-	/* What copies with the processor sends through the IP stack, that of the first namespace. */
+	/* What copies with the processor sends through the IP stack of the first namespace. */
 	p->first_net_only = ib_uses_virt_dma((struct ib_device *)ib);
 	p->max_sge = max(attr->max_send_sge, 1);
 	p->max_sge_rd = attr->max_sge_rd > 0 ? attr->max_sge_rd : p->max_sge;
