@@ -90,6 +90,7 @@ bool rds_rdma_dev_enter(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn)
 
 /* Takes @dev->lock; on return nobody is telling @conn anything. */
 static void lock_untold(struct rds_rdma_dev *dev, const struct rds_rdma_conn *conn)
+	__acquires(&dev->lock)
 {
 	spin_lock_bh(&dev->lock);
 	while (dev->telling == conn) {
