@@ -59,6 +59,7 @@ static LIST_HEAD(nets);			/* under scan_lock */
 static DEFINE_SPINLOCK(addrs_lock);
 static LIST_HEAD(addrs);		/* changed under both locks */
 static bool tentative;			/* under scan_lock: one was not ready */
+static bool fresh;			/* an address was added or taken away since the last scan */
 
 static void scan(struct work_struct *work);
 static void scan_again(struct work_struct *work);
@@ -224,7 +225,7 @@ static u16 listen_port(const struct addr_entry *e)
 }
 
 /* Returns false if it should be tried again. */
-static bool listen(struct addr_entry *e)
+static bool open_listener(struct addr_entry *e)
 {
 	struct sockaddr_storage ss;
 	struct rdma_cm_id *id;
@@ -301,7 +302,7 @@ static bool entry_add(const struct rds_rdma_laddr *la, bool *retry)
 	spin_lock_bh(&addrs_lock);
 	list_add_tail(&e->node, &addrs);
 	spin_unlock_bh(&addrs_lock);
-	if (!listen(e))
+	if (!open_listener(e))
 		*retry = true;
 	rds_rdma_registrar_kick(dev);
 	return true;
@@ -417,7 +418,7 @@ static void scan_old(struct list_head *found, bool *retry)
 			entry_drop(e, false);
 			continue;
 		}
-		if (!listen(e))
+		if (!open_listener(e))
 			*retry = true;
 		/* Its interface may have come up. */
 		rds_rdma_registrar_kick(e->dev);
@@ -446,18 +447,19 @@ static void scan(struct work_struct *work)
 	struct kinds kinds = {};
 	struct addr_found *f, *tmp;
 	struct addr_net *an;
-	bool retry = false;
+	bool retry = false, was_fresh;
 	LIST_HEAD(found);
 
 	mutex_lock(&scan_lock);
 	tentative = false;
+	was_fresh = xchg(&fresh, false);
 	rds_rdma_dev_each(kinds_of, &kinds);
 	list_for_each_entry(an, &nets, node)
 		if (kinds.any && (kinds.other_nets || net_eq(an->net, &init_net)))
 			collect(&found, an->net);
 	scan_old(&found, &retry);
 	scan_new(&found, &retry);
-	if (!list_empty(&found) && kinds.roce) {
+	if (was_fresh && !list_empty(&found) && kinds.roce) {
 		rds_rdma_dev_each(rescan_roce, NULL);
 		scan_new(&found, &retry);
 	}
@@ -494,7 +496,10 @@ int rds_rdma_addr_net_init(struct net *net)
 	return 0;
 }
 
-/* On return no listener of @net is there; its connections are left to the core. */
+/*
+ * On return no listener of @net is there.  Its connections are left to the core, which ends them
+ * in good order, and may need the registrar for that.
+ */
 void rds_rdma_addr_net_exit(struct net *net)
 {
 	struct addr_entry *e, *etmp;
@@ -508,10 +513,8 @@ void rds_rdma_addr_net_exit(struct net *net)
 		}
 	}
 	list_for_each_entry_safe(e, etmp, &addrs, node) {
-		if (!net_eq(e->la.net, net))
-			continue;
-		rds_rdma_registrar_addr_gone(e->dev, &e->la);
-		entry_drop(e, true);
+		if (net_eq(e->la.net, net))
+			entry_drop(e, true);
 	}
 	mutex_unlock(&scan_lock);
 }
@@ -519,6 +522,7 @@ void rds_rdma_addr_net_exit(struct net *net)
 /* May be called in atomic context (IPv6). */
 static int addr_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
+	WRITE_ONCE(fresh, true);
 	rds_rdma_addr_kick();
 	return NOTIFY_DONE;
 }

@@ -88,7 +88,9 @@ bool rds_rdma_dev_enter(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn)
 	return ok;
 }
 
-void rds_rdma_dev_leave(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn)
+/* Takes @dev->lock; on return nobody is telling @conn anything. */
+static void lock_untold(struct rds_rdma_dev *dev, const struct rds_rdma_conn *conn)
+	__acquires(&dev->lock)
 {
 	spin_lock_bh(&dev->lock);
 	while (dev->telling == conn) {
@@ -96,6 +98,18 @@ void rds_rdma_dev_leave(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn)
 		wait_event(dev->idle, READ_ONCE(dev->telling) != conn);
 		spin_lock_bh(&dev->lock);
 	}
+}
+
+void rds_rdma_dev_closing(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn)
+{
+	lock_untold(dev, conn);
+	list_move(&conn->dev_node, &dev->closing);
+	spin_unlock_bh(&dev->lock);
+}
+
+void rds_rdma_dev_leave(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn)
+{
+	lock_untold(dev, conn);
 	list_del_init(&conn->dev_node);
 	wake_up_all(&dev->idle);
 	spin_unlock_bh(&dev->lock);
@@ -140,7 +154,7 @@ static void props_fill(struct rds_rdma_props *p, const struct ib_device *ib)
 	p->remote_inv = p->iwarp;
 	p->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
 	p->masked = p->atomics && attr->masked_atomic_cap != IB_ATOMIC_NONE;
-	/* What copies with the processor sends through the IP stack, that of the first namespace. */
+	/* What copies with the processor sends through the IP stack of the first namespace. */
 	p->first_net_only = ib_uses_virt_dma((struct ib_device *)ib);
 	p->max_sge = max(attr->max_send_sge, 1);
 	p->max_sge_rd = attr->max_sge_rd > 0 ? attr->max_sge_rd : p->max_sge;
@@ -184,6 +198,7 @@ static int dev_add(struct ib_device *ib)
 	dev->ib = ib;
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->conns);
+	INIT_LIST_HEAD(&dev->closing);
 	init_waitqueue_head(&dev->idle);
 	props_fill(&dev->props, ib);
 	rds_rdma_mr_dev_init(dev);
@@ -223,7 +238,7 @@ static bool dev_unused(struct rds_rdma_dev *dev)
 	bool unused;
 
 	spin_lock_bh(&dev->lock);
-	unused = list_empty(&dev->conns) && !dev->users;
+	unused = list_empty(&dev->conns) && list_empty(&dev->closing) && !dev->users;
 	spin_unlock_bh(&dev->lock);
 	return unused;
 }

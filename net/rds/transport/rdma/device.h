@@ -97,9 +97,10 @@ struct rds_rdma_mr_pool {
  * @lock: see above
  * @gone: it is being removed
  * @conns: connections that use it, rds_rdma_conn.dev_node
+ * @closing: likewise, those that are ending
  * @telling: connection that is being told something and must not leave meanwhile
  * @users: calls that use @ib right now (rds_rdma_dev_hold())
- * @idle: woken when @conns becomes empty, and @users and @telling change
+ * @idle: woken when @conns or @closing becomes empty, and @users and @telling change
  * @mrs: keys that are in use, by rkey (mr.c)
  * @pools: keys kept for later use, small and large
  * @reg: registrar (registrar.c), connected when the first address leads here
@@ -114,6 +115,7 @@ struct rds_rdma_dev {
 	spinlock_t			lock;
 	bool				gone;
 	struct list_head		conns;
+	struct list_head		closing;
 	struct rds_rdma_conn		*telling;
 	unsigned int			users;
 	wait_queue_head_t		idle;
@@ -136,10 +138,15 @@ struct rds_rdma_dev *rds_rdma_dev_by_addr(struct net *net, const struct in6_addr
 
 /*
  * Enter a connection; false if the device is going.  While it is entered the device waits for
- * it: rds_rdma_conn_device_gone() is called once, and rds_rdma_dev_leave() must follow, which
- * may sleep.  @conn->path, @conn->dev and @conn->id are valid in between (@id may be NULL).
+ * it: rds_rdma_conn_device_gone() is called once, and rds_rdma_dev_leave() must follow.
+ *
+ * From enter to rds_rdma_dev_closing(), which says that the connection is ending anyway, others
+ * may come upon it: it is told of the device's end or of its address', and listed.  @conn->path
+ * (NULL or constant), @conn->dev and @conn->id (likewise) must be valid all that time.  _closing
+ * is optional for those whose path and id last until _leave.  Both may sleep.
  */
 bool rds_rdma_dev_enter(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn);
+void rds_rdma_dev_closing(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn);
 void rds_rdma_dev_leave(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn);
 
 /* Implements &rds_transport.addr_local */

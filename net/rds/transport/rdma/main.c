@@ -131,6 +131,8 @@ static int __init rds_rdma_init(void)
 {
 	int err;
 
+	/* The field of the connection request has three bits. */
+	rds_rdma_retry_count = min(rds_rdma_retry_count, 7U);
 	rds_rdma_wq = alloc_workqueue("rds_rdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rds_rdma_wq)
 		return -ENOMEM;
