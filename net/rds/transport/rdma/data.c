@@ -92,6 +92,10 @@ void rds_rdma_data_established(struct rds_rdma_conn *conn)
 	bool ok;
 
 	spin_lock_bh(&conn->tx_lock);
+	if (conn->tx_open) {
+		spin_unlock_bh(&conn->tx_lock);
+		return;
+	}
 	c->on = conn->peer.credit && conn->rx.offered;
 	c->posted -= conn->rx.offered;
 	c->send += conn->peer.credit;
