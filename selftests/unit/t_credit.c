@@ -24,6 +24,22 @@ static void takes_what_there_is(void)
 	EXPECT_EQ(c.send, 0);
 }
 
+/* What is announced is what can be taken. */
+static void some_means_some(void)
+{
+	u32 send, posted;
+
+	for (send = 0; send < 3; send++) {
+		for (posted = 0; posted < 2; posted++) {
+			struct rds_rdma_credit c = { .on = true, .send = send, .posted = posted };
+			bool some = rds_rdma_credit_some(&c);
+
+			EXPECT(some == (rds_rdma_credit_take(&c, 1) == 1), "%u to send, %u to tell",
+			       (unsigned int)send, (unsigned int)posted);
+		}
+	}
+}
+
 /* Two ends with nothing to grant would otherwise use up everything and both wait. */
 static void last_is_for_credits(void)
 {
@@ -129,6 +145,7 @@ static void both_flood(void)
 UNIT_CASES(
 	{ "credit.off_takes_all", off_takes_all },
 	{ "credit.takes_what_there_is", takes_what_there_is },
+	{ "credit.some_means_some", some_means_some },
 	{ "credit.last_is_for_credits", last_is_for_credits },
 	{ "credit.grants_in_bytes", grants_in_bytes },
 	{ "credit.due_by_size_of_ring", due_by_size_of_ring },

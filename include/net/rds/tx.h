@@ -4,8 +4,8 @@
  *
  * The core finishes header and payload before a transport sees a message; a transport reads
  * them and never changes them, except for the fields of the header that the wire document
- * leaves to the transport (acknowledgement, credit, checksum), and those only if it declared
- * RDS_CAP_OWNS_ACK.
+ * leaves to the transport (acknowledgement, credit, checksum, and the flag that asks for an
+ * acknowledgement), and those only if it declared RDS_CAP_OWNS_ACK.
  */
 #ifndef _NET_RDS_TX_H
 #define _NET_RDS_TX_H

@@ -39,8 +39,7 @@ static int ack_post(struct rds_rdma_conn *conn)
 
 bool rds_rdma_ack_try(struct rds_rdma_conn *conn)
 {
-	struct net *net = conn->path->net;
-	bool credits = rds_rdma_credit_due(&conn->credit, conn->rx_target);
+	bool credits = rds_rdma_credit_due(&conn->credit, conn->rx.target);
 
 	lockdep_assert_held(&conn->tx_lock);
 	if (likely(!conn->ack_due && !credits))
@@ -48,17 +47,17 @@ bool rds_rdma_ack_try(struct rds_rdma_conn *conn)
 	if (!conn->tx_open || conn->silent || conn->ending)
 		return true;
 	if (conn->ack_busy || !rds_rdma_credit_take(&conn->credit, 1)) {
-		rds_rdma_stats_inc(net, ib_ack_send_delayed);
+		rds_rdma_count(conn, ib_ack_send_delayed);
 		return true;
 	}
 	conn->ack_busy = true;
 	if (ack_post(conn)) {
-		rds_rdma_stats_inc(net, ib_ack_send_failure);
+		rds_rdma_count(conn, ib_ack_send_failure);
 		return false;
 	}
-	rds_rdma_stats_inc(net, ib_ack_sent);
+	rds_rdma_count(conn, ib_ack_sent);
 	if (credits)
-		rds_rdma_stats_inc(net, ib_tx_credit_updates);
+		rds_rdma_count(conn, ib_tx_credit_updates);
 	return true;
 }
 

@@ -41,6 +41,12 @@ static inline u32 rds_rdma_credit_take(struct rds_rdma_credit *c, u32 want)
 	return want;
 }
 
+/* Would rds_rdma_credit_take() give any? */
+static inline bool rds_rdma_credit_some(const struct rds_rdma_credit *c)
+{
+	return !c->on || c->send > !c->posted;
+}
+
 /* What the next header grants; the peer is told with it. */
 static inline u8 rds_rdma_credit_grant(struct rds_rdma_credit *c)
 {

@@ -45,13 +45,12 @@ static void data_work(struct work_struct *work)
 	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn, data_work.work);
 	bool wake, ok = true;
 
-	rds_rdma_stats_inc(conn->path->net, ib_rx_refill_from_thread);
+	rds_rdma_count(conn, ib_rx_refill_from_thread);
 	if (!rds_rdma_recv_fill(conn, GFP_KERNEL))
 		rds_rdma_data_kick(conn);
 	spin_lock_bh(&conn->tx_lock);
-	wake = conn->blocked & RDS_RDMA_NO_MEM;
-	if (wake)
-		conn->blocked = 0;
+	wake = conn->blocked;
+	conn->blocked = 0;
 	ok = rds_rdma_ack_try(conn);
 	spin_unlock_bh(&conn->tx_lock);
 	if (!ok)
@@ -68,6 +67,7 @@ int rds_rdma_data_create(struct rds_rdma_conn *conn)
 	INIT_LIST_HEAD(&conn->ops);
 	INIT_LIST_HEAD(&conn->op_pending);
 	init_waitqueue_head(&conn->ops_idle);
+	conn->stats = rds_rdma_stats(conn->path->net);
 	rds_rdma_ack_create(conn);
 	ret = rds_rdma_send_create(conn);
 	return ret ?: rds_rdma_recv_create(conn);
@@ -77,7 +77,7 @@ int rds_rdma_data_start(struct rds_rdma_conn *conn)
 {
 	if (!rds_rdma_recv_fill(conn, GFP_KERNEL))
 		return -ENOMEM;
-	conn->rx_offered = conn->credit.posted;
+	conn->rx.offered = conn->credit.posted;
 	return 0;
 }
 
@@ -92,8 +92,12 @@ void rds_rdma_data_established(struct rds_rdma_conn *conn)
 	bool ok;
 
 	spin_lock_bh(&conn->tx_lock);
-	c->on = conn->peer.credit && conn->rx_offered;
-	c->posted -= conn->rx_offered;
+	if (conn->tx_open) {
+		spin_unlock_bh(&conn->tx_lock);
+		return;
+	}
+	c->on = conn->peer.credit && conn->rx.offered;
+	c->posted -= conn->rx.offered;
 	c->send += conn->peer.credit;
 	conn->tx_open = true;
 	ok = rds_rdma_ack_try(conn);

@@ -7,8 +7,8 @@
  * completion context advances tx_tail, so it releases slots without a lock and then says so under
  * rds_rdma_conn.tx_lock.
  *
- * Ownership of a receive: on rx_bare or rx_ready, guarded by the lock; posted, the device's; in
- * its completion, that one's; taken off rx_bare, the one who took it to find it a page.  A page
+ * Ownership of a receive: on rx.bare or rx.ready, guarded by the lock; posted, the device's; in
+ * its completion, that one's; taken off rx.bare, the one who took it to find it a page.  A page
  * that holds payload goes to the message, and the receive gets another.
  *
  * Ownership of an operation (op.c): struct rds_rdma_op is on rds_rdma_conn.ops from before its
@@ -33,18 +33,6 @@
 
 #define RDS_RDMA_FRAG		4096	/* payload of a frame */
 #define RDS_RDMA_HDR		((u32)sizeof(struct rds_wire_header))
-
-/*
- * Rings.  Soft RoCE rounds a queue and one entry more up to a power of two, so both queues stay
- * just below one.  Receives are posted as far as traffic asks for, between the two limits.
- */
-#define RDS_RDMA_SEND_SLOTS	64U	/* a power of two */
-#define RDS_RDMA_OP_WRS		40	/* further work requests, for operations */
-#define RDS_RDMA_ACK_SLOTS	1	/* frames with acknowledgement or credit only */
-#define RDS_RDMA_RECV_MIN	16
-#define RDS_RDMA_RECV_MAX	248
-#define RDS_RDMA_SEND_SGE	4	/* header and three pieces of payload */
-#define RDS_RDMA_OP_SGE		8
 
 /* rds_rdma_conn.blocked */
 #define RDS_RDMA_NO_SLOT	BIT(0)
@@ -76,7 +64,7 @@ struct rds_rdma_slot {
  * @cqe: its completion
  * @conn: whose
  * @page: payload, mapped; NULL if there is none
- * @sge: header in rds_rdma_conn.rx_hdr, and @page
+ * @sge: header in rds_rdma_rx.hdr, and @page
  */
 struct rds_rdma_recv {
 	struct ib_recv_wr	wr;
@@ -93,11 +81,11 @@ struct rds_rdma_recv {
 static inline u16 rds_rdma_hdr_sum(const struct rds_wire_header *h)
 {
 	const u32 *w = (const u32 *)h;
-	u64 sum = 0;
-	int i;
+	u64 sum;
 
-	for (i = 0; i < sizeof(*h) / sizeof(*w); i++)
-		sum += w[i];
+	BUILD_BUG_ON(sizeof(*h) != 12 * sizeof(*w));
+	sum = (u64)w[0] + w[1] + w[2] + w[3] + w[4] + w[5] + w[6] + w[7] + w[8] + w[9] + w[10] +
+	      w[11];
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -114,6 +102,8 @@ static inline void rds_rdma_hdr_seal(struct rds_rdma_conn *conn, struct rds_wire
 	h->csum = (__force __be16)(u16)~rds_rdma_hdr_sum(h);
 	conn->ack_due = false;
 }
+
+#define rds_rdma_count(conn, field)	this_cpu_inc((conn)->stats->field)
 
 /* data.c: a completion with an error, of any kind */
 void rds_rdma_wc_failed(struct rds_rdma_conn *conn, const struct ib_wc *wc);
@@ -136,7 +126,7 @@ void rds_rdma_ack_create(struct rds_rdma_conn *conn);
 int rds_rdma_recv_create(struct rds_rdma_conn *conn);
 void rds_rdma_recv_stop(struct rds_rdma_conn *conn);
 
-/* Post receives until rx_target; false if memory was short or the device refused. */
+/* Post receives until rx.target; false if memory was short or the device refused. */
 bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp);
 
 /*

@@ -14,7 +14,7 @@
  * which the peer answers after it has placed what came before; it is done when that is.
  *
  * Frames that must come after the operation: the device holds them back by IB_SEND_FENCE, except
- * on iWARP, where xmit does, counted by op_fenced.  There it also does so ahead of a Send with
+ * on iWARP, where xmit does, counted by op_fenced.  There it does so as well ahead of a Send with
  * Invalidate, which must not overtake the reading of the key it ends.
  *
  * How it ended is what the first bad completion says.  Only when all were good is it a success;
@@ -27,7 +27,7 @@
 #include "op.h"
 
 #define OP_MERGE	(64U * 1024)	/* neighbouring pages are one entry up to this size */
-#define OP_RETRIES	100		/* for memory and keys, with pauses, before it is given up */
+#define OP_RETRIES	100		/* for memory and keys, before it is given up */
 
 /* Local memory, and the pages it was read into, are left by the device. */
 static void op_unmap(struct rds_rdma_op *rop)
@@ -300,6 +300,9 @@ int rds_rdma_ops_prepare(struct rds_rdma_conn *conn, struct rds_tx_ops *ops)
 	struct rds_rdma_op *rdma, *atomic = NULL;
 	int ret;
 
+	/* the connection says nothing of the message, which may find another */
+	if (READ_ONCE(conn->ending))
+		return -EIO;
 	ret = op_create(conn, ops, ops->rdma, &rdma);
 	if (!ret)
 		ret = op_create(conn, ops, ops->atomic, &atomic);
@@ -320,7 +323,6 @@ int rds_rdma_ops_prepare(struct rds_rdma_conn *conn, struct rds_tx_ops *ops)
 		rds_rdma_data_kick(conn);
 		return -EAGAIN;
 	}
-	/* a connection that ends says nothing of the message: it may find another */
 	if (READ_ONCE(conn->ending))
 		return -EIO;
 	ops->posted = true;

@@ -40,7 +40,6 @@ static union op_wr *op_chain_add(struct op_chain *chain, struct rds_rdma_op *rop
 
 static void op_chain_atomic(struct op_chain *chain, struct rds_rdma_op *rop)
 {
-	struct net *net = rop->conn->path->net;
 	const struct rds_op *op = rop->op;
 	struct ib_atomic_wr *a;
 
@@ -53,7 +52,7 @@ static void op_chain_atomic(struct op_chain *chain, struct rds_rdma_op *rop)
 					    IB_WR_ATOMIC_FETCH_AND_ADD;
 		a->compare_add = op->add;
 		a->compare_add_mask = op->nocarry_mask;
-		rds_rdma_stats_inc(net, ib_atomic_fadd);
+		rds_rdma_count(rop->conn, ib_atomic_fadd);
 		return;
 	}
 	a->wr.opcode = op->masked ? IB_WR_MASKED_ATOMIC_CMP_AND_SWP : IB_WR_ATOMIC_CMP_AND_SWP;
@@ -61,7 +60,7 @@ static void op_chain_atomic(struct op_chain *chain, struct rds_rdma_op *rop)
 	a->swap = op->swap;
 	a->compare_add_mask = op->compare_mask;
 	a->swap_mask = op->swap_mask;
-	rds_rdma_stats_inc(net, ib_atomic_cswp);
+	rds_rdma_count(rop->conn, ib_atomic_cswp);
 }
 
 static void op_chain_rdma(struct op_chain *chain, struct rds_rdma_op *rop)
@@ -71,7 +70,9 @@ static void op_chain_rdma(struct op_chain *chain, struct rds_rdma_op *rop)
 	unsigned int nr, i;
 	struct ib_rdma_wr *r;
 
-	nr = min_t(unsigned int, read ? props->max_sge_rd : props->max_sge, RDS_RDMA_OP_SGE);
+	nr = min_t(unsigned int, props->max_sge, RDS_RDMA_OP_SGE);
+	if (read)
+		nr = min(nr, props->max_sge_rd);
 	nr = min(nr, rop->nr_sge - rop->next);
 	r = &op_chain_add(chain, rop, &rop->sge[rop->next], nr)->rdma;
 	r->wr.opcode = read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE;
@@ -80,9 +81,9 @@ static void op_chain_rdma(struct op_chain *chain, struct rds_rdma_op *rop)
 	for (i = 0; i < nr; i++)
 		rop->done += rop->sge[rop->next++].length;
 	if (read)
-		rds_rdma_stats_inc(rop->conn->path->net, rdma_read);
+		rds_rdma_count(rop->conn, rdma_read);
 	else
-		rds_rdma_stats_inc(rop->conn->path->net, rdma_write);
+		rds_rdma_count(rop->conn, rdma_write);
 }
 
 static void op_chain_confirm(struct op_chain *chain, struct rds_rdma_op *rop,
@@ -99,7 +100,7 @@ static void op_chain_confirm(struct op_chain *chain, struct rds_rdma_op *rop,
 	r->remote_addr = rop->op->raddr;
 	r->rkey = rop->op->rkey;
 	rop->confirm = false;
-	rds_rdma_stats_inc(conn->path->net, rdma_confirm);
+	rds_rdma_count(conn, rdma_confirm);
 }
 
 /* Post what there is room for of the first pending operation.  The lock is held. */

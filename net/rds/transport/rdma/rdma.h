@@ -43,6 +43,7 @@
 #include "credit.h"
 #include "device.h"
 #include "privdata.h"
+#include "rings.h"
 #include "stats.h"
 
 /* CM ports (wire 4.2); on iWARP 18634 is used for both families, as it is a real TCP port there */
@@ -50,7 +51,6 @@
 #define RDS_RDMA_PORT_IPV6	16385
 
 struct rds_rdma_conn;
-struct rds_rdma_recv;
 struct rds_rdma_slot;
 
 /**
@@ -86,12 +86,14 @@ struct rds_rdma_path {
  * @connect_work: CM steps that would wait, outside of its handlers
  *
  * @tx_lock: see above; initialised with the connection
+ * @stats: counters of its namespace
  * @data_work: fills the receive ring and wakes xmit when softirq had no memory (data.c)
  *
  * send side (send.c, ack.c, op.c), under @tx_lock unless said otherwise:
  * @tx_open: rds_rdma_data_established() was called
  * @slots: RDS_RDMA_SEND_SLOTS
- * @tx_hdr: their headers and the acknowledgement's, one mapped page at bus address @tx_hdr_dma
+ * @tx_hdr: their headers and the acknowledgement's, one mapped page
+ * @tx_hdr_dma: its bus address
  * @tx_head: frames handed to the device, counts on
  * @tx_tail: oldest of them whose slot is in use; only completions advance it
  * @unsignalled: frames since the last signalled one
@@ -103,7 +105,8 @@ struct rds_rdma_path {
  * @unacked_bytes: bytes that may follow before one asks for acknowledgement
  * @ack_seq: what to acknowledge: last message that was received whole
  * @ack_due: the peer asked for it
- * @ack_busy: the one frame that only acknowledges is under way; @ack_cqe its completion
+ * @ack_busy: the one frame that only acknowledges is under way
+ * @ack_cqe: its completion
  * @op_wrs: work requests of operations that are under way
  * @nr_ops: entries of @ops
  * @op_fenced: those for which following frames wait here and not in the device
@@ -111,24 +114,10 @@ struct rds_rdma_path {
  * @ops: operations under way, struct rds_rdma_op (op.c)
  * @op_pending: those of them that the device does not have wholly yet, in order
  * @ops_idle: woken when @ops becomes empty
- * @confirm_page: sink of the READs that confirm WRITEs, with key @confirm; xmit's alone
+ * @confirm_page: sink of the READs that confirm WRITEs; made when first needed, by xmit
+ * @confirm: its key
  *
- * receive side (recv.c), by the completion context alone unless said otherwise:
- * @recvs: RDS_RDMA_RECV_MAX
- * @rx_hdr: headers, one mapped array at bus address @rx_hdr_dma
- * @rx_bare: receives without a page, linked; under @tx_lock
- * @rx_ready: receives with a page, to be posted, linked; under @tx_lock
- * @rx_nr_ready: their number; under @tx_lock
- * @rx_posted: how many the device has; under @tx_lock
- * @rx_taken: taken off @rx_bare to get a page; under @tx_lock
- * @rx_target: how many are to be posted; under @tx_lock
- * @rx_offered: how many the private data told of
- * @rx_frames: frames in the present @rx_jiffy, the time of the last frame
- * @rx_peak: largest @rx_frames in the present second, which began at @rx_second
- * @rx_ack: highest acknowledgement received
- * @inc: message being put together, or NULL
- * @inc_hdr: header of its first frame
- * @inc_left: payload still to come
+ * @rx: receive side
  */
 struct rds_rdma_conn {
 	struct rds_path		*path;
@@ -151,6 +140,7 @@ struct rds_rdma_conn {
 	struct work_struct	connect_work;
 
 	spinlock_t		tx_lock;
+	struct rds_rdma_stats __percpu *stats;
 	struct delayed_work	data_work;
 
 	bool			tx_open;
@@ -180,24 +170,7 @@ struct rds_rdma_conn {
 	struct page		*confirm_page;
 	struct rds_rdma_mr	*confirm;
 
-	struct rds_rdma_recv	*recvs;
-	struct rds_wire_header	*rx_hdr;
-	u64			rx_hdr_dma;
-	struct ib_recv_wr	*rx_bare;
-	struct ib_recv_wr	*rx_ready;
-	unsigned int		rx_nr_ready;
-	unsigned int		rx_posted;
-	unsigned int		rx_taken;
-	unsigned int		rx_target;
-	unsigned int		rx_offered;
-	unsigned int		rx_frames;
-	unsigned int		rx_peak;
-	unsigned long		rx_jiffy;
-	unsigned long		rx_second;
-	u64			rx_ack;
-	struct rds_incoming	*inc;
-	struct rds_wire_header	inc_hdr;
-	u32			inc_left;
+	struct rds_rdma_rx	rx;
 };
 
 /* conn.c and cm.c: connections, the core's path ops, CM events */

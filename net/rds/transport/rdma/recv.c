@@ -10,7 +10,7 @@
  * and a stream of small messages shows by how many arrive within a tick.  Posted receives cannot
  * be taken back, so it shrinks by not posting again when a second passed with little use.
  *
- * When softirq finds no page, the receive is left on rx_bare, the ring runs with one less, and
+ * When softirq finds no page, the receive is left on rx.bare, the ring runs with one less, and
  * data_work, which may wait for memory, fills it up.  A message that cannot be kept fails the
  * connection before it is acknowledged, and is sent again.
  */
@@ -30,7 +30,7 @@ static struct rds_rdma_recv *recv_of(struct ib_recv_wr *wr)
 
 static struct rds_wire_header *recv_hdr(struct rds_rdma_recv *r)
 {
-	return &r->conn->rx_hdr[r - r->conn->recvs];
+	return &r->conn->rx.hdr[r - r->conn->rx.recvs];
 }
 
 static bool recv_add_page(struct rds_rdma_recv *r, gfp_t gfp)
@@ -62,28 +62,28 @@ static void recv_free_page(struct rds_rdma_recv *r)
 
 static void recv_push(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 {
-	struct ib_recv_wr **list = r->page ? &conn->rx_ready : &conn->rx_bare;
+	struct ib_recv_wr **list = r->page ? &conn->rx.ready : &conn->rx.bare;
 
 	lockdep_assert_held(&conn->tx_lock);
 	r->wr.next = *list;
 	*list = &r->wr;
 	if (r->page)
-		conn->rx_nr_ready++;
+		conn->rx.nr_ready++;
 }
 
 /* Give the device all that is ready, and have credits for it to tell of. */
 static bool recv_post(struct rds_rdma_conn *conn)
 {
-	struct ib_recv_wr *list = conn->rx_ready;
+	struct ib_recv_wr *list = conn->rx.ready;
 	const struct ib_recv_wr *bad;
-	unsigned int n = conn->rx_nr_ready;
+	unsigned int n = conn->rx.nr_ready;
 
 	lockdep_assert_held(&conn->tx_lock);
 	if (!list || conn->ending)
 		return true;
-	conn->rx_ready = NULL;
-	conn->rx_nr_ready = 0;
-	conn->rx_posted += n;
+	conn->rx.ready = NULL;
+	conn->rx.nr_ready = 0;
+	conn->rx.posted += n;
 	conn->credit.posted += n;
 	return !ib_post_recv(conn->qp, list, &bad);
 }
@@ -91,13 +91,13 @@ static bool recv_post(struct rds_rdma_conn *conn)
 /* Enough are ready, or the device runs low. */
 static bool recv_post_due(const struct rds_rdma_conn *conn)
 {
-	return conn->rx_nr_ready * 4 >= conn->rx_target || conn->rx_posted * 2 < conn->rx_target;
+	return conn->rx.nr_ready * 4 >= conn->rx.target || conn->rx.posted * 2 < conn->rx.target;
 }
 
 static bool recv_missing(const struct rds_rdma_conn *conn)
 {
-	return conn->rx_bare &&
-	       conn->rx_posted + conn->rx_nr_ready + conn->rx_taken < conn->rx_target;
+	return conn->rx.bare &&
+	       conn->rx.posted + conn->rx.nr_ready + conn->rx.taken < conn->rx.target;
 }
 
 bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp)
@@ -109,15 +109,15 @@ bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp)
 	do {
 		spin_lock_bh(&conn->tx_lock);
 		for (n = 0; n < RX_FILL && recv_missing(conn); n++) {
-			r[n] = recv_of(conn->rx_bare);
-			conn->rx_bare = conn->rx_bare->next;
-			conn->rx_taken++;
+			r[n] = recv_of(conn->rx.bare);
+			conn->rx.bare = conn->rx.bare->next;
+			conn->rx.taken++;
 		}
 		spin_unlock_bh(&conn->tx_lock);
 		for (i = 0; i < n && ok; i++)
 			ok = recv_add_page(r[i], gfp);
 		spin_lock_bh(&conn->tx_lock);
-		conn->rx_taken -= n;
+		conn->rx.taken -= n;
 		for (i = 0; i < n; i++)
 			recv_push(conn, r[i]);
 		posted = recv_post(conn);
@@ -132,10 +132,10 @@ bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp)
 static void recv_grow(struct rds_rdma_conn *conn, unsigned int want)
 {
 	want = min_t(unsigned int, want, RDS_RDMA_RECV_MAX);
-	if (want <= conn->rx_target)
+	if (want <= conn->rx.target)
 		return;
-	conn->rx_target = want;
-	rds_rdma_stats_inc(conn->path->net, rdma_rx_grown);
+	conn->rx.target = want;
+	rds_rdma_count(conn, rdma_rx_grown);
 }
 
 /* Judge the size of the ring by what arrives.  @frames: of the message that begins, or 0. */
@@ -144,25 +144,25 @@ static void recv_resize(struct rds_rdma_conn *conn, unsigned int frames)
 	unsigned long now = jiffies;
 
 	lockdep_assert_held(&conn->tx_lock);
-	if (now != conn->rx_jiffy) {
-		conn->rx_jiffy = now;
-		conn->rx_frames = 0;
-		if (time_after_eq(now, conn->rx_second + HZ)) {
-			conn->rx_second = now;
-			if (conn->rx_peak * 4 < conn->rx_target &&
-			    conn->rx_target > RDS_RDMA_RECV_MIN) {
-				conn->rx_target = max_t(unsigned int, conn->rx_target / 2,
+	if (now != conn->rx.jiffy) {
+		conn->rx.jiffy = now;
+		conn->rx.frames = 0;
+		if (time_after_eq(now, conn->rx.second + HZ)) {
+			conn->rx.second = now;
+			if (conn->rx.peak * 4 < conn->rx.target &&
+			    conn->rx.target > RDS_RDMA_RECV_MIN) {
+				conn->rx.target = max_t(unsigned int, conn->rx.target / 2,
 							RDS_RDMA_RECV_MIN);
-				rds_rdma_stats_inc(conn->path->net, rdma_rx_shrunk);
+				rds_rdma_count(conn, rdma_rx_shrunk);
 			}
-			conn->rx_peak = 0;
+			conn->rx.peak = 0;
 		}
 	}
-	conn->rx_frames++;
-	conn->rx_peak = max3(conn->rx_peak, conn->rx_frames, frames);
-	if (conn->rx_frames * 2 > conn->rx_target)
-		recv_grow(conn, conn->rx_target * 2);
-	if (frames * 2 > conn->rx_target)
+	conn->rx.frames++;
+	conn->rx.peak = max3(conn->rx.peak, conn->rx.frames, frames);
+	if (conn->rx.frames * 2 > conn->rx.target)
+		recv_grow(conn, conn->rx.target * 2);
+	if (frames * 2 > conn->rx.target)
 		recv_grow(conn, frames * 2);
 }
 
@@ -170,11 +170,11 @@ static void recv_resize(struct rds_rdma_conn *conn, unsigned int frames)
 static enum rds_drop_reason frame_check(const struct rds_rdma_conn *conn,
 					const struct rds_wire_header *h, u32 pay)
 {
-	u32 left = conn->inc_left, len = be32_to_cpu(h->len);
+	u32 left = conn->rx.inc_left, len = be32_to_cpu(h->len);
 
-	if (conn->inc) {
-		if (h->seq != conn->inc_hdr.seq || h->len != conn->inc_hdr.len ||
-		    h->sport != conn->inc_hdr.sport || h->dport != conn->inc_hdr.dport)
+	if (conn->rx.inc) {
+		if (h->seq != conn->rx.inc_hdr.seq || h->len != conn->rx.inc_hdr.len ||
+		    h->sport != conn->rx.inc_hdr.sport || h->dport != conn->rx.inc_hdr.dport)
 			return RDS_DROP_BAD_FRAME;
 	} else {
 		if (len > RDS_MAX_MSG_SIZE)
@@ -190,19 +190,19 @@ static enum rds_drop_reason frame_check(const struct rds_rdma_conn *conn,
 static bool frame_store(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32 pay)
 {
 	struct ib_device *ib = conn->dev->ib;
-	u8 *buf = rds_rx_buffer(conn->inc);
+	u8 *buf = rds_rx_buffer(conn->rx.inc);
 
 	if (!pay)
 		return true;
 	if (buf) {
 		ib_dma_sync_single_for_cpu(ib, r->sge[1].addr, pay, DMA_FROM_DEVICE);
-		memcpy(buf + be32_to_cpu(conn->inc_hdr.len) - conn->inc_left,
+		memcpy(buf + be32_to_cpu(conn->rx.inc_hdr.len) - conn->rx.inc_left,
 		       page_address(r->page), pay);
 		ib_dma_sync_single_for_device(ib, r->sge[1].addr, pay, DMA_FROM_DEVICE);
 		return true;
 	}
 	ib_dma_unmap_page(ib, r->sge[1].addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
-	if (!rds_rx_add_page(conn->inc, r->page, 0, pay)) {
+	if (!rds_rx_add_page(conn->rx.inc, r->page, 0, pay)) {
 		__free_page(r->page);
 		r->page = NULL;
 		return false;
@@ -213,13 +213,13 @@ static bool frame_store(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32
 
 static void frame_deliver(struct rds_rdma_conn *conn)
 {
-	struct rds_incoming *inc = conn->inc;
+	struct rds_incoming *inc = conn->rx.inc;
 	struct rds_rx_batch batch;
 
-	conn->inc = NULL;
-	rds_rdma_stats_inc(conn->path->net, ib_rx_total_incs);
+	conn->rx.inc = NULL;
+	rds_rdma_count(conn, ib_rx_total_incs);
 	rds_rx_begin(&batch, conn->path);
-	rds_rx_deliver(&batch, inc, &conn->inc_hdr);
+	rds_rx_deliver(&batch, inc, &conn->rx.inc_hdr);
 	rds_rx_end(&batch);
 }
 
@@ -231,17 +231,17 @@ static enum rds_drop_reason frame_message(struct rds_rdma_conn *conn, struct rds
 
 	if (unlikely(why != RDS_DROP_MAX))
 		return why;
-	if (!conn->inc) {
-		conn->inc_hdr = *h;
-		conn->inc_left = be32_to_cpu(h->len);
-		conn->inc = rds_rx_alloc(conn->path, conn->inc_left,
-					 h->flags == RDS_WIRE_F_CONG, GFP_ATOMIC);
-		if (unlikely(!conn->inc))
+	if (!conn->rx.inc) {
+		conn->rx.inc_hdr = *h;
+		conn->rx.inc_left = be32_to_cpu(h->len);
+		conn->rx.inc = rds_rx_alloc(conn->path, conn->rx.inc_left,
+					    h->flags == RDS_WIRE_F_CONG, GFP_ATOMIC);
+		if (unlikely(!conn->rx.inc))
 			return RDS_DROP_NO_MEMORY;
 	}
 	if (unlikely(!frame_store(conn, r, pay)))
 		return RDS_DROP_NO_MEMORY;
-	conn->inc_left -= pay;
+	conn->rx.inc_left -= pay;
 	return RDS_DROP_MAX;
 }
 
@@ -261,19 +261,14 @@ static void frame_header(struct rds_rdma_conn *conn, const struct rds_wire_heade
 
 	if (h->credit) {
 		conn->credit.send += h->credit;
-		rds_rdma_stats_inc(conn->path->net, ib_rx_credit_updates);
-		/* one alone may not be for sale */
-		if (conn->blocked & RDS_RDMA_NO_CREDIT && conn->credit.send > 1) {
-			conn->blocked = 0;
-			res->writable = true;
-		}
+		rds_rdma_count(conn, ib_rx_credit_updates);
 	}
-	if (ack > conn->rx_ack) {
+	if (ack > conn->rx.ack) {
 		if (unlikely(ack > conn->last_seq)) {
 			res->why = RDS_DROP_BAD_ACK;
 			return;
 		}
-		conn->rx_ack = ack;
+		conn->rx.ack = ack;
 		res->acked = true;
 	}
 }
@@ -288,7 +283,7 @@ static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, bo
 	const struct rds_wire_header *h = recv_hdr(r);
 
 	spin_lock(&conn->tx_lock);
-	conn->rx_posted--;
+	conn->rx.posted--;
 	frame_header(conn, h, res);
 	if (complete && h->flags != RDS_WIRE_F_CONG) {
 		conn->ack_seq = be64_to_cpu(h->seq);
@@ -297,12 +292,16 @@ static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, bo
 	}
 	recv_resize(conn, frames);
 	recv_push(conn, r);
-	if (unlikely(!conn->rx_posted))
-		rds_rdma_stats_inc(conn->path->net, ib_rx_ring_empty);
+	if (unlikely(!conn->rx.posted))
+		rds_rdma_count(conn, ib_rx_ring_empty);
 	if (recv_post_due(conn) && !recv_post(conn))
 		res->why = RDS_DROP_SEND_ERROR;
 	if (!rds_rdma_ack_try(conn))
 		res->why = RDS_DROP_SEND_ERROR;
+	if (conn->blocked & RDS_RDMA_NO_CREDIT && rds_rdma_credit_some(&conn->credit)) {
+		conn->blocked = 0;
+		res->writable = true;
+	}
 	res->fill = recv_missing(conn);
 	spin_unlock(&conn->tx_lock);
 }
@@ -310,9 +309,9 @@ static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, bo
 /* Its receive has a page again, unless there are more than wanted or there is no memory. */
 static void frame_repage(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 {
-	/* only this context makes rx_posted smaller: looked at without the lock */
-	if (READ_ONCE(conn->rx_posted) + READ_ONCE(conn->rx_nr_ready) >
-	    READ_ONCE(conn->rx_target))
+	/* only this context makes rx.posted smaller: looked at without the lock */
+	if (READ_ONCE(conn->rx.posted) + READ_ONCE(conn->rx.nr_ready) >
+	    READ_ONCE(conn->rx.target))
 		recv_free_page(r);
 	else if (!r->page)
 		recv_add_page(r, GFP_ATOMIC);
@@ -351,28 +350,28 @@ static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, const 
 	}
 	pay = wc->byte_len - RDS_RDMA_HDR;
 	if (frame_is_ack(h, pay)) {
-		rds_rdma_stats_inc(conn->path->net, ib_ack_received);
+		rds_rdma_count(conn, ib_ack_received);
 	} else {
-		if (!conn->inc)
+		if (!conn->rx.inc)
 			frames = be32_to_cpu(h->len) / RDS_RDMA_FRAG;
 		res.why = frame_message(conn, r, h, pay);
 		if (unlikely(res.why != RDS_DROP_MAX))
 			goto fail;
-		complete = !conn->inc_left;
+		complete = !conn->rx.inc_left;
 		if (complete)
 			frame_deliver(conn);
 	}
-	rds_rdma_stats_inc(conn->path->net, ib_rx_total_frags);
+	rds_rdma_count(conn, ib_rx_total_frags);
 	if (conn->silent)
 		rds_rdma_conn_heard(conn);
 	frame_repage(conn, r);
 	frame_finish(conn, r, complete, frames, &res);
 	if (res.acked)
-		rds_path_acked(conn->path, conn->rx_ack);
+		rds_path_acked(conn->path, conn->rx.ack);
 	if (res.writable)
 		rds_path_writable(conn->path);
 	if (unlikely(res.fill)) {
-		rds_rdma_stats_inc(conn->path->net, ib_rx_refill_from_cq);
+		rds_rdma_count(conn, ib_rx_refill_from_cq);
 		if (!rds_rdma_recv_fill(conn, GFP_ATOMIC))
 			rds_rdma_data_kick(conn);
 	}
@@ -407,30 +406,30 @@ int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 	void *hdr;
 	int i;
 
-	conn->rx_target = RDS_RDMA_RECV_MIN;
-	conn->rx_second = jiffies;
-	conn->recvs = vzalloc(array_size(RDS_RDMA_RECV_MAX, sizeof(*conn->recvs)));
+	conn->rx.target = RDS_RDMA_RECV_MIN;
+	conn->rx.second = jiffies;
+	conn->rx.recvs = vzalloc(array_size(RDS_RDMA_RECV_MAX, sizeof(*conn->rx.recvs)));
 	hdr = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO);
-	if (!conn->recvs || !hdr)
+	if (!conn->rx.recvs || !hdr)
 		goto nomem;
-	conn->rx_hdr_dma = ib_dma_map_single(ib, hdr, bytes, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(ib, conn->rx_hdr_dma))
+	conn->rx.hdr_dma = ib_dma_map_single(ib, hdr, bytes, DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ib, conn->rx.hdr_dma))
 		goto nomem;
-	conn->rx_hdr = hdr;
+	conn->rx.hdr = hdr;
 	for (i = RDS_RDMA_RECV_MAX - 1; i >= 0; i--) {
-		r = &conn->recvs[i];
+		r = &conn->rx.recvs[i];
 		r->conn = conn;
 		r->cqe.done = recv_done;
 		r->wr.wr_cqe = &r->cqe;
 		r->wr.sg_list = r->sge;
 		r->wr.num_sge = 2;
-		r->sge[0].addr = conn->rx_hdr_dma + i * RDS_RDMA_HDR;
+		r->sge[0].addr = conn->rx.hdr_dma + i * RDS_RDMA_HDR;
 		r->sge[0].length = RDS_RDMA_HDR;
 		r->sge[0].lkey = conn->dev->pd->local_dma_lkey;
 		r->sge[1].length = RDS_RDMA_FRAG;
 		r->sge[1].lkey = conn->dev->pd->local_dma_lkey;
-		r->wr.next = conn->rx_bare;
-		conn->rx_bare = &r->wr;
+		r->wr.next = conn->rx.bare;
+		conn->rx.bare = &r->wr;
 	}
 	return 0;
 
@@ -445,15 +444,15 @@ void rds_rdma_recv_stop(struct rds_rdma_conn *conn)
 	size_t bytes = RDS_RDMA_RECV_MAX * RDS_RDMA_HDR;
 	int i;
 
-	rds_rx_free(conn->inc);
-	conn->inc = NULL;
-	if (conn->rx_hdr) {
+	rds_rx_free(conn->rx.inc);
+	conn->rx.inc = NULL;
+	if (conn->rx.hdr) {
 		for (i = 0; i < RDS_RDMA_RECV_MAX; i++)
-			recv_free_page(&conn->recvs[i]);
-		ib_dma_unmap_single(conn->dev->ib, conn->rx_hdr_dma, bytes, DMA_FROM_DEVICE);
-		free_pages_exact(conn->rx_hdr, bytes);
-		conn->rx_hdr = NULL;
+			recv_free_page(&conn->rx.recvs[i]);
+		ib_dma_unmap_single(conn->dev->ib, conn->rx.hdr_dma, bytes, DMA_FROM_DEVICE);
+		free_pages_exact(conn->rx.hdr, bytes);
+		conn->rx.hdr = NULL;
 	}
-	vfree(conn->recvs);
-	conn->recvs = NULL;
+	vfree(conn->rx.recvs);
+	conn->rx.recvs = NULL;
 }

@@ -157,8 +157,14 @@ static void tx_frame_wr(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
 	if (last && ops->retire && conn->dev->props.remote_inv) {
 		slot->wr.opcode = IB_WR_SEND_WITH_INV;
 		slot->wr.ex.invalidate_rkey = ops->retire;
-		rds_rdma_stats_inc(conn->path->net, rdma_send_inv);
+		rds_rdma_count(conn, rdma_send_inv);
 	}
+}
+
+/* Less than what makes xmit worth waking, so that one that waits is always woken. */
+static unsigned int tx_max_unsignalled(void)
+{
+	return min(READ_ONCE(rds_rdma_max_unsignaled), RDS_RDMA_SEND_SLOTS / 2 - 1);
 }
 
 static void tx_signal(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot)
@@ -193,7 +199,7 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cur
 	}
 	if (unlikely(!ok)) {
 		tx_slot_release(conn, slot);
-		rds_rdma_stats_inc(conn->path->net, ib_tx_sg_mapping_failure);
+		rds_rdma_count(conn, ib_tx_sg_mapping_failure);
 		return RDS_RDMA_NO_MEM;
 	}
 	if (unlikely(!rds_rdma_credit_take(&conn->credit, 1))) {
@@ -202,13 +208,12 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cur
 	}
 	h->flags = conn->tx_flags;
 	if (conn->ack_due)
-		rds_rdma_stats_inc(conn->path->net, ib_ack_send_piggybacked);
+		rds_rdma_count(conn, ib_ack_send_piggybacked);
 	rds_rdma_hdr_seal(conn, h);
 	ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr, sizeof(*h),
 				      DMA_TO_DEVICE);
 	tx_frame_wr(conn, slot, m, first, last);
-	if (conn->unsignalled++ >= min_t(unsigned int, rds_rdma_max_unsignaled, RDS_RDMA_SEND_SLOTS / 2) ||
-	    conn->dev->props.write_early)
+	if (conn->dev->props.write_early || conn->unsignalled++ >= tx_max_unsignalled())
 		tx_signal(conn, slot);
 	slot->pos = conn->tx_head++;
 	if (run->n++)
@@ -273,12 +278,10 @@ static bool tx_ops_first(const struct rds_tx_batch *batch)
 
 static void tx_count_blocked(struct rds_rdma_conn *conn, u8 why)
 {
-	struct net *net = conn->path->net;
-
 	if (why & RDS_RDMA_NO_SLOT)
-		rds_rdma_stats_inc(net, ib_tx_ring_full);
+		rds_rdma_count(conn, ib_tx_ring_full);
 	if (why & RDS_RDMA_NO_CREDIT)
-		rds_rdma_stats_inc(net, ib_tx_throttle);
+		rds_rdma_count(conn, ib_tx_throttle);
 	if (why & RDS_RDMA_NO_MEM)
 		rds_rdma_data_kick(conn);
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sizes of the rings, and the receive side of a connection; data.h has the rules. */
+#ifndef _RDS_RDMA_RINGS_H
+#define _RDS_RDMA_RINGS_H
+
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+#include <net/rds/wire.h>
+
+struct rds_incoming;
+struct rds_rdma_recv;
+
+/*
+ * Rings.  Soft RoCE rounds a queue and one entry more up to a power of two, so both queues stay
+ * just below one.  Receives are posted as far as traffic asks for, between the two limits.
+ */
+#define RDS_RDMA_SEND_SLOTS	64U	/* a power of two */
+#define RDS_RDMA_OP_WRS		40	/* further work requests, for operations */
+#define RDS_RDMA_ACK_SLOTS	1	/* frames with acknowledgement or credit only */
+#define RDS_RDMA_RECV_MIN	16
+#define RDS_RDMA_RECV_MAX	248
+#define RDS_RDMA_SEND_SGE	4	/* header and three pieces of payload */
+#define RDS_RDMA_OP_SGE		8
+
+/**
+ * struct rds_rdma_rx - receive side of a connection (recv.c)
+ * @recvs: RDS_RDMA_RECV_MAX
+ * @hdr: their headers, one mapped array
+ * @hdr_dma: its bus address
+ * @bare: receives without a page, linked
+ * @ready: receives with a page, to be posted, linked
+ * @nr_ready: their number
+ * @posted: how many the device has
+ * @taken: taken off @bare to get a page
+ * @target: how many are to be posted
+ * @offered: how many the private data told of
+ * @frames: frames in the present @jiffy
+ * @peak: largest @frames in the present second, or frames of the largest message
+ * @jiffy: time of the last frame
+ * @second: when the present second began
+ * @ack: highest acknowledgement received
+ * @inc: message being put together, or NULL
+ * @inc_hdr: header of its first frame
+ * @inc_left: payload still to come
+ *
+ * Up to @offered under rds_rdma_conn.tx_lock, the rest by the completion context alone.
+ */
+struct rds_rdma_rx {
+	struct rds_rdma_recv	*recvs;
+	struct rds_wire_header	*hdr;
+	u64			hdr_dma;
+	struct ib_recv_wr	*bare;
+	struct ib_recv_wr	*ready;
+	unsigned int		nr_ready;
+	unsigned int		posted;
+	unsigned int		taken;
+	unsigned int		target;
+	unsigned int		offered;
+	unsigned int		frames;
+	unsigned int		peak;
+	unsigned long		jiffy;
+	unsigned long		second;
+	u64			ack;
+	struct rds_incoming	*inc;
+	struct rds_wire_header	inc_hdr;
+	u32			inc_left;
+};
+
+#endif
