@@ -159,6 +159,8 @@ static int do_msg(struct rt *r, const struct areq *q, struct aresp *a)
 
 static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 {
+	struct rt_addr to;
+
 	q->text[sizeof(q->text) - 1] = 0;
 	switch (q->op) {
 	case ASK_OPEN:
@@ -183,6 +185,13 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 		return do_key(r, q, a);
 	case ASK_FREE:
 		return -free_key(r->fd, q->a[0], q->a[1]);
+	case ASK_FREE_ANY:
+		free_key(r->fd, q->a[0], q->a[1]);
+		return 0;
+	case ASK_DEST:
+		to = r->peer;
+		addr_port(&to, (uint16_t)q->a[1]);
+		return -cmsg_send(r->fd, &to, RDS_CMSG_RDMA_DEST, &q->a[0], 8, "dest", 4);
 	case ASK_RECV:
 		return do_recv(r, q, a);
 	case ASK_COUNTER:

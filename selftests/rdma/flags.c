@@ -1,2 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What the flags of keys and operations promise. */
+#include <errno.h>
+#include <string.h>
+
 #include "rt.h"
-void test_flags(struct rt *r) { (void)r; }
+
+#define PORT	4400
+#define LEN	65536
+#define OFF	65536
+#define RW	RDS_RDMA_READWRITE
+#define NOTE	RDS_RDMA_NOTIFY_ME
+
+static uint8_t here[LEN];
+
+static uint64_t key(struct rt *r, const char *name, uint64_t flags)
+{
+	uint64_t cookie = 0;
+	int err = fetch_key(r, HOW_MAP, OFF, LEN, flags, &cookie);
+
+	if (err)
+		rt_ok(false, "rdma.flags.%s.key # %s", name, strerror(err));
+	return cookie;
+}
+
+/* The agent's next message; its first eight bytes are the token it went with. */
+static uint64_t next_message(struct rt *r)
+{
+	struct areq q = { .op = ASK_RECV, .a = { 10000ull * r->slow } };
+	struct aresp a;
+
+	return ask(r, &q, &a) ? ~0ull : a.v[2];
+}
+
+static void notifications(struct rt *r)
+{
+	uint64_t cookie = key(r, "quiet", RW);
+	int rc = one_op(r, cookie, 0, here, LEN, RW, 1, false);
+	bool came = next_message(r) == 1;
+	int second = one_op(r, cookie, 0, here, LEN, RW | NOTE, 2, true);
+
+	rt_ok(!rc && came && !second && r->notes == 1 && !r->told[1] && r->told[2] == 1,
+	      "rdma.flags.notify_only_when_asked # %d, %d, %u notifications", rc, second, r->notes);
+	next_message(r);
+	ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
+}
+
+static void silent(struct rt *r)
+{
+	uint64_t cookie = key(r, "silent", RW);
+	int rc, after;
+
+	pattern(here, LEN, 3, 0);
+	rc = one_op(r, cookie, 0, here, LEN, RW | NOTE | RDS_RDMA_SILENT, 3, true);
+	/* In-tree says nothing of a silent one before more is sent. */
+	rt_ok((!rc || (!r->ours && rc == -ETIMEDOUT)) && !ask4(r, ASK_CHECK, OFF, LEN, 3, 0),
+	      "rdma.flags.silent_works # %d", rc);
+	after = one_op(r, cookie, 0, here, LEN, RW | NOTE, 4, true);
+	rt_ok(!after && next_message(r) == 4, "rdma.flags.silent_brings_no_message # %d", after);
+	ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
+}
+
+static void fence(struct rt *r)
+{
+	uint64_t cookie = key(r, "fence", RW);
+	int rc = 0, wrong = 0;
+
+	for (uint64_t i = 0; i < 20 && !rc && !wrong; i++) {
+		ask4(r, ASK_FILL, OFF, LEN, 10 + i, 0);
+		memset(here, 0, LEN);
+		rc = one_op(r, cookie, 0, here, LEN, NOTE | RDS_RDMA_FENCE, 10 + i, false);
+		/* When the message is there, the read in front of it has been answered. */
+		wrong = next_message(r) != 10 + i;
+		rc = rc ? rc : wait_token(r, r->fd, 10 + i, 10000);
+		wrong |= !!pattern_diff(here, LEN, 10 + i, OFF);
+	}
+	rt_ok(!rc && !wrong, "rdma.flags.fence # %d, %s", rc, wrong ? "wrong" : "right");
+	ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
+}
+
+static int gone(struct rt *r, uint64_t cookie)
+{
+	struct areq q = { .op = ASK_FREE, .a = { cookie, 0 } };
+	struct aresp a;
+
+	return ask(r, &q, &a);
+}
+
+static void use_once(struct rt *r)
+{
+	uint64_t flags[] = { RDS_RDMA_USE_ONCE, RDS_RDMA_USE_ONCE | RDS_RDMA_INVALIDATE };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		uint64_t token = 40 + 4 * i, cookie = key(r, "use_once", RW | flags[i]);
+		int rc, left, again;
+
+		pattern(here, LEN, token, 0);
+		rc = one_op(r, cookie, 0, here, LEN, RW | NOTE, token, true);
+		rt_ok(!rc && next_message(r) == token && !ask4(r, ASK_CHECK, OFF, LEN, token, 0),
+		      "rdma.flags.use_once_%u.works # %d", i, rc);
+		left = gone(r, cookie);
+		rt_ok(left == EINVAL, "rdma.flags.use_once_%u.key_is_gone # %s", i, strerror(left));
+		/* In-tree lets the hardware forget a key when it likes. */
+		if (!r->peer_ours)
+			continue;
+		memset(here, 0xa5, LEN);
+		again = one_op(r, cookie, 0, here, LEN, RW | NOTE, token + 1, true);
+		rt_ok(again > 0, "rdma.flags.use_once_%u.not_twice # %d", i, again);
+		rt_ok(!ask4(r, ASK_CHECK, OFF, LEN, token, 0),
+		      "rdma.flags.use_once_%u.memory_as_it_was", i);
+		mends(r, i ? "rdma.flags.use_once_1" : "rdma.flags.use_once_0");
+	}
+}
+
+static void invalidate(struct rt *r)
+{
+	uint64_t cookie = key(r, "invalidate", RW);
+	struct areq q = { .op = ASK_FREE, .a = { cookie, RDS_RDMA_INVALIDATE } };
+	struct aresp a;
+	int rc, err;
+
+	pattern(here, LEN, 50, 0);
+	rc = one_op(r, cookie, 0, here, LEN, RW | NOTE, 50, true);
+	next_message(r);
+	err = ask(r, &q, &a);
+	rt_ok(!rc && !err, "rdma.flags.invalidate.freed # %d, %s", rc, strerror(err));
+	rt_ok(gone(r, cookie) == EINVAL, "rdma.flags.invalidate.not_freed_twice");
+	/* In-tree's pools let go of a key when they like, and its connection of an error badly. */
+	if (!r->peer_ours)
+		return;
+	memset(here, 0xa5, LEN);
+	rc = one_op(r, cookie, 0, here, LEN, RW | NOTE, 51, true);
+	rt_ok(r->siw ? rc > 0 : rc == RDS_RDMA_REMOTE_ERROR,
+	      "rdma.flags.invalidate.key_is_refused # %d", rc);
+	rt_ok(!ask4(r, ASK_CHECK, OFF, LEN, 50, 0), "rdma.flags.invalidate.memory_as_it_was");
+	mends(r, "rdma.flags.invalidate");
+}
+
+static void dest(struct rt *r)
+{
+	uint64_t cookie = key(r, "dest", RW), came = 0;
+	struct areq q = { .op = ASK_DEST, .a = { cookie, r->port } };
+	struct aresp a;
+	char text[8];
+	int err = ask(r, &q, &a), n;
+	uint64_t end = now_ns() + 10000000000ull * r->slow;
+
+	do {
+		n = recv_one(r, r->fd, text, sizeof(text), 100, &came);
+	} while ((n == -EINTR || n == -ETIMEDOUT) && now_ns() < end);
+	rt_ok(!err && n == 4 && came == cookie, "rdma.flags.dest # %s, %d", strerror(err), n);
+	q.a[0] = cookie + 0x100;
+	err = ask(r, &q, &a);
+	rt_ok(err == EINVAL, "rdma.flags.dest_of_unknown_key # %s", strerror(err));
+	ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
+	q = (struct areq){ .op = ASK_FREE };
+	err = ask(r, &q, &a);
+	rt_ok(!err, "rdma.flags.free_0_flushes # %s", strerror(err));
+}
+
+void test_flags(struct rt *r)
+{
+	if (!start(r, PORT))
+		return;
+	notifications(r);
+	silent(r);
+	fence(r);
+	dest(r);
+	use_once(r);
+	invalidate(r);
+}

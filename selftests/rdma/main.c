@@ -2,7 +2,7 @@
 /*
  * rds-rdmat bind ADDR                      can a socket be bound over RDMA to it?
  * rds-rdmat agent [options] SELF PEER      does what the driver asks
- * rds-rdmat TEST [options] SELF PEER       msg, rmem, flags, atomic, bad, badkey, kill, resets, opresets
+ * rds-rdmat TEST [options] SELF PEER       msg, rmem, flags, atomic, bad, badkey, kill, resets, opresets, fresh
  *   -c ADDR,PORT  control connection   -s STACK,PEERSTACK  ours or intree   -d rxe|siw
  *   -n messages or operations   -r resets   -w poke|link|dev   -S seed
  */
@@ -21,6 +21,7 @@ static const struct {
 	{ "msg", test_msg }, { "rmem", test_rmem }, { "flags", test_flags },
 	{ "atomic", test_atomic }, { "bad", test_bad }, { "badkey", test_badkey },
 	{ "kill", test_kill }, { "resets", test_resets }, { "opresets", test_opresets },
+	{ "fresh", test_fresh },
 };
 
 static void usage(void)

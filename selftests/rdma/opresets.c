@@ -1,2 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Operations while the connection is cut again and again. Each writes a pattern of its own to a
+ * place of its own, or adds one to a counter of its own: what the notifications say and what the
+ * memory holds must agree. SUCCESS happened once, anything else at most once.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "rt.h"
-void test_opresets(struct rt *r) { (void)r; }
+
+#define PORT	4800
+#define SLOT	64
+#define BASE	4096
+#define WINDOW	24
+#define RW	RDS_RDMA_READWRITE
+
+struct tally {
+	unsigned int posted, by[5], silent, twice, wrong, atomics;
+};
+
+static uint8_t slots[1 << 20];
+static uint64_t olds[1 << 14];
+
+/* One more operation; false when nothing can be posted now. */
+static int post(struct rt *r, uint64_t cookie, uint64_t i, bool atomic)
+{
+	struct rds_atomic_args a = { .cookie = cookie, .local_addr = (uintptr_t)&olds[i],
+				     .remote_addr = i * SLOT, .fadd = { .add = 1 },
+				     .flags = RDS_RDMA_NOTIFY_ME, .user_token = i };
+	struct rt_addr to = agent_at(r);
+
+	if (atomic)
+		return cmsg_send(r->fd, &to, RDS_CMSG_ATOMIC_FADD, &a, sizeof(a), &i, sizeof(i));
+	pattern(slots + i * SLOT, SLOT, 1000 + i, 0);
+	return one_op(r, cookie, i * SLOT, slots + i * SLOT, SLOT, RW | RDS_RDMA_NOTIFY_ME, i,
+		      false);
+}
+
+static unsigned int outstanding(struct rt *r, uint64_t from, uint64_t to)
+{
+	unsigned int n = 0;
+
+	for (uint64_t i = from; i < to; i++)
+		n += !r->told[i];
+	return n;
+}
+
+/* Waits until at most @most of the operations since @from are without word. */
+static bool settle(struct rt *r, uint64_t from, uint64_t to, unsigned int most)
+{
+	uint64_t end = now_ns() + 30000000000ull * r->slow;
+	char scrap[64];
+
+	while (outstanding(r, from, to) > most && now_ns() < end)
+		recv_one(r, r->fd, scrap, sizeof(scrap), 100, NULL);
+	return outstanding(r, from, to) <= most;
+}
+
+/* Memory against notification, one operation. */
+static void judge(struct rt *r, struct tally *t, uint64_t i, bool atomic)
+{
+	uint64_t at = BASE + i * SLOT, value;
+	bool done, none;
+
+	if (r->told[i] != 1) {
+		t->silent += !r->told[i];
+		t->twice += r->told[i] > 1;
+	} else {
+		t->by[r->status[i] & 7 & (r->status[i] < 5 ? 7 : 4)]++;
+	}
+	if (atomic) {
+		value = ask4(r, ASK_READ64, at, 0, 0, 0);
+		done = value == 1;
+		none = value == 0;
+	} else {
+		done = !ask4(r, ASK_CHECK, at, SLOT, 1000 + i, 0);
+		none = !done && !ask4(r, ASK_CHECK, at, SLOT, 0, 0);
+	}
+	if (r->told[i] && r->status[i] == RDS_RDMA_SUCCESS ? !done : !done && !none) {
+		if (!t->wrong++)
+			printf("# operation %llu: status %d, %s\n", (ull)i, r->status[i],
+			       done ? "done" : none ? "not done" : "something else");
+	}
+}
+
+/* A round: operations before, during and after the connection is cut by one end. */
+static bool round_of(struct rt *r, uint64_t *cookie, uint64_t from, uint64_t to, bool there,
+		     bool atomics)
+{
+	struct areq cut = { .op = ASK_POKE };
+	uint64_t mid = from + (to - from) / 2;
+	struct aresp a;
+	int rc;
+
+	/* In-tree's keys belong to the connection that was. */
+	if (!*cookie || !r->peer_ours) {
+		rc = fetch_key(r, HOW_MAP, BASE, sizeof(slots) / 2, RW, cookie);
+		if (rc)
+			return rt_ok(false, "rdma.opresets.key # %s", strerror(rc));
+	}
+	for (uint64_t i = from; i < to; i++) {
+		if (i == mid && there)
+			ask_begin(r, &cut);
+		if (i == mid && !there)
+			poke(r);
+		rc = post(r, *cookie, i, atomics && (i & 1));
+		if (rc)
+			return rt_ok(false, "rdma.opresets.post # %llu: %s", (ull)i, strerror(-rc));
+		if (!settle(r, from, i + 1, WINDOW))
+			break;
+	}
+	if (there)
+		ask_end(r, &a);
+	return settle(r, from, to, 0);
+}
+
+void test_opresets(struct rt *r)
+{
+	unsigned int rounds = r->resets ? r->resets : 20, each = r->count > 4000 ? 200 : 50;
+	bool atomics = r->ours && r->peer_ours && !r->siw, good = true;
+	struct areq q = { .op = ASK_SEEN };
+	long before = counter("conn_reset");
+	struct tally t = { 0 };
+	uint64_t cookie = 0;
+	struct aresp a;
+
+	if (!start(r, PORT))
+		return;
+	ask4(r, ASK_FILL, BASE, sizeof(slots), 0, 0);
+	for (unsigned int n = 0; n < rounds && good && (n + 1) * each < sizeof(olds) / 16; n++) {
+		good = round_of(r, &cookie, (uint64_t)n * each, (uint64_t)(n + 1) * each, n & 1,
+				atomics);
+		t.posted = (n + 1) * each;
+	}
+	for (uint64_t i = 0; i < t.posted; i++)
+		judge(r, &t, i, atomics && (i & 1));
+	q.a[0] = t.posted;
+	q.a[1] = 2000;
+	ask(r, &q, &a);
+	printf("# opresets: %u operations, %u good %u remote %u canceled %u dropped %u other; conn_reset +%ld; %llu messages\n",
+	       t.posted, t.by[0], t.by[1], t.by[2], t.by[3], t.by[4],
+	       counter("conn_reset") - before, (ull)a.v[0]);
+	rt_ok(good && !t.silent && !t.twice && !r->strange,
+	      "rdma.opresets.told_once # %u of %u not at all, %u twice, %u strange", t.silent,
+	      t.posted, t.twice, r->strange);
+	rt_ok(!t.wrong, "rdma.opresets.memory_agrees # %u do not", t.wrong);
+	rt_ok(!a.v[1], "rdma.opresets.no_message_twice # %llu", (ull)a.v[1]);
+	if (r->ours && r->peer_ours)
+		rt_ok(a.v[0] >= t.by[0], "rdma.opresets.messages_of_success # %llu of %u",
+		      (ull)a.v[0], t.by[0]);
+	rt_ok(t.by[0] && counter("conn_reset") - before >= (long)rounds / 2,
+	      "rdma.opresets.were_reset # conn_reset +%ld", counter("conn_reset") - before);
+	mends(r, "rdma.opresets");
+}

@@ -58,6 +58,8 @@ enum ask {
 	ASK_WRITE64,	/* a0 offset, a1 value */
 	ASK_KEY,	/* a0 offset, a1 length, a2 flags, a3 enum how, a4 port for MAP; v0 cookie */
 	ASK_FREE,	/* a0 cookie, a1 flags */
+	ASK_FREE_ANY,	/* the same, whether it is still there or not */
+	ASK_DEST,	/* a0 cookie, a1 port: a message that names the key */
 	ASK_RECV,	/* a0 ms; v0 length, v1 cookie of RDMA_DEST, v2 first eight bytes */
 	ASK_COUNTER,	/* text: its name */
 	ASK_PINS,	/* pages pinned now */
@@ -110,7 +112,7 @@ bool unacked_to(const struct rt *r, uint16_t port);
 
 /* sock.c */
 int rds_open(const struct rt_addr *self, uint16_t port);
-int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op, int flags);
+int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op);
 int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg, size_t arglen,
 	      const void *data, size_t len);
 int take_key(int fd, const struct rt_addr *dest, enum how how, void *p, uint64_t len,
@@ -136,6 +138,8 @@ int fetch_key(struct rt *r, enum how how, uint64_t off, uint64_t len, uint64_t f
 	      uint64_t *cookie);
 struct rt_addr agent_at(const struct rt *r);
 bool start(struct rt *r, unsigned int port);
+int one_op(struct rt *r, uint64_t cookie, uint64_t remote, void *local, size_t len,
+	   uint64_t flags, uint64_t token, bool wait);
 bool mends(struct rt *r, const char *name);
 void test_msg(struct rt *r);
 void test_rmem(struct rt *r);
@@ -146,5 +150,6 @@ void test_badkey(struct rt *r);
 void test_kill(struct rt *r);
 void test_resets(struct rt *r);
 void test_opresets(struct rt *r);
+void test_fresh(struct rt *r);
 
 #endif

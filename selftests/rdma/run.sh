@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# run.sh rxe|siw ORDER TEST...: TEST is WORD[:options of rds-rdmat with commas for blanks]. In a line
-# of two guests a is the agent and b the driver, then the other way round; in a line of one guest
-# both run there, over two addresses (pair) and over one (self).
+# run.sh rxe|siw ORDER TEST...: TEST is ping, congestion, or WORD[:options of rds-rdmat, commas for
+# blanks]. In a line of two guests each is the driver in turn; in a line of one guest driver and agent
+# both run there, over two addresses of a device and over one. RDS_STACKS="ours intree" says what
+# runs in a and b where that is not the same, RDS_FAMILIES which of 4 and 6 are wanted.
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh
 
@@ -43,8 +44,28 @@ two_guests() {
 	check "rdma.$_test.done_v${fam}_$RDS_GUEST$_driver" [ $_rc = 0 ]
 }
 
-# stacks OTHER: the -s option
-stacks() { echo "$RDS_STACK,${RDS_PEER_STACK:-$RDS_STACK}"; }
+# stacks: the -s option, here and there
+stacks() {
+	_sa=${RDS_STACKS%% *} _sb=${RDS_STACKS##* }
+	if [ "$RDS_GUEST" = a ]; then echo "$_sa,$_sb"; else echo "$_sb,$_sa"; fi
+}
+
+# ping PEER: from here, by a socket on each of our addresses of the family
+ping_peer() {
+	check "rdma.ping_v$fam" "$RDS_BIN/rds-probe" ping 10 "$_me" "$1" $((10000 * ${RDS_SLOW:-1}))
+}
+
+# A reader that stops reading until the sender is told to wait, both ways at once. In-tree may forget
+# to wake a congested sender.
+congestion() {
+	if [ "$RDS_GUEST" = a ]; then _c="--ctl-listen $RDS_CTLSELF"; else _c="--ctl-connect $RDS_CTLPEER"; fi
+	port=$((port + 1))
+	case "$RDS_STACK" in intree*) _c0=--tolerate-lost-wakeup ;; *) _c0= ;; esac
+	# shellcheck disable=SC2086
+	check "rdma.congestion_v$fam" timeout $((120 * ${RDS_SLOW:-1})) "$RDS_BIN/rds-xchg" $_c,"$port" \
+		--port $((5000 + 100 * fam)) --label "rdma.congestion.v$fam" --count 400 --flat --max-len 8192 \
+		--slow-reader 3 --timeout $((100 * ${RDS_SLOW:-1})) --stuck $((30 * ${RDS_SLOW:-1})) $_c0 "$_me" "$_you"
+}
 
 each() {
 	_what=${1%%:*} _opts=
@@ -53,10 +74,15 @@ each() {
 		eval "_me=\$RDS_SELF$fam _you=\$RDS_PEER$fam"
 		if [ -n "${RDS_ONE:-}" ]; then
 			for _to in "$_you" "$_me"; do
+				[ "$_what" != ping ] || { ping_peer "$_to"; continue; }
 				echo "# $_what over IPv$fam, to $_to"
 				# shellcheck disable=SC2086
 				one_guest "$_what" "$_me" "$_to" -s "$(stacks)" $_opts
 			done
+		elif [ "$_what" = ping ] || [ "$_what" = congestion ]; then
+			barrier "$_what$fam$port" 90
+			if [ "$_what" = ping ]; then ping_peer "$_you"; else congestion; fi
+			barrier "${_what}end$fam$port" 150
 		else
 			for _d in a b; do
 				echo "# $_what over IPv$fam, driver $_d"
@@ -68,6 +94,7 @@ each() {
 	done
 }
 
+: "${RDS_STACKS:=$RDS_STACK $RDS_STACK}"
 rdma_up "$dev" "$order" && ok rdma.up || { not_ok rdma.up "see above"; exit 1; }
 [ -n "${RDS_ONE:-}" ] || barrier up 90
 for t in "$@"; do

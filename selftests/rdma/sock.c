@@ -49,7 +49,7 @@ int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg, size_
 	return sendmsg(fd, &m, MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op, int flags)
+int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op)
 {
 	struct rds_rdma_args args = {
 		.cookie = op->cookie, .remote_vec = { op->remote, op->bytes },
@@ -57,7 +57,6 @@ int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op, int fl
 		.flags = op->flags, .user_token = op->token,
 	};
 
-	(void)flags;
 	return cmsg_send(fd, to, RDS_CMSG_RDMA_ARGS, &args, sizeof(args), op->data, op->len);
 }
 
@@ -182,7 +181,7 @@ int poke(struct rt *r)
 	addr_port(&to, (uint16_t)(r->port + 900));
 	other.slow = r->slow;
 	forget_tokens(&other);
-	rc = rdma_send(fd, &to, &op, 0);
+	rc = rdma_send(fd, &to, &op);
 	if (!rc)
 		wait_token(&other, fd, 1, 10000);
 	close(fd);
