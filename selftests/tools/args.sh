@@ -26,6 +26,11 @@ args_cases() {
 	gives tools.stress_no_tasks 1 '^at least one task is needed$' rds-stress -s 10.0.0.2 -t 0
 	gives tools.stress_conflict 1 '^option --rdma-cache-mrs conflicts with --rdma-use-once$' \
 		rds-stress --rdma-cache-mrs 1 --rdma-use-once 1 --rdma-use-get-mr 1
+	gives tools.stress_bad_mode 1 "^invalid number '5'$" rds-stress -M 5
+	gives tools.stress_bad_transport 1 "^invalid transport 'ib', not rdma or tcp$" \
+		rds-stress --transport ib
+	gives tools.rdscat_bad_transport 2 'transport is neither rdma nor tcp: ib' \
+		rdscat -T ib 10.0.0.2:4000
 	gives tools.rdscat_no_address 2 'no address given' rdscat -l
 	gives tools.rdscat_no_port 2 'no port given' rdscat 10.0.0.2
 	gives tools.rdscat_no_brackets 2 'IPv6 address in brackets' rdscat fd00::2:4000

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# rdma.sh rxe|siw: the user programs over RDMA, between two guests with such a device each. Guest a
-# is the one that waits: passive, receiving, lending its memory.
+# rdma.sh rxe|siw [mixed]: the user programs over RDMA, between two guests with such a device each.
+# Guest a is the one that waits: passive, receiving, lending its memory. mixed: of two stacks, and
+# only with what both of them have.
 set -u
 . selftests/lib/lib.sh
 . selftests/tools/common.sh
 
 PATH=$RDS_BIN:$PATH
-dev=$1
+dev=$1 stacks=$RDS_STACK${2:+,mixed}
 T=$(mktemp -d /tmp/tools.XXXXXX) || exit 1
 
 # The transport takes an address once it has set the device up. With -D that is tried before anything
@@ -117,7 +118,7 @@ stress_cases() {
 	stress both 5000 -d 2 -q 256 -a 256 -D 4096 -I 2 --show-params
 	stress write 5010 -t 2 -d 2 -D 64k -M write --rdma-use-once 1 -o
 	stress read 5020 -D 1000 -I 7 -M read --rdma-alignment 100 -o
-	if [ "$RDS_STACK" != intree ]; then
+	if [ "$stacks" = ours ]; then
 		stress cached 5030 -d 4 -D 8k -I 3 --rdma-use-get-mr 1 --rdma-cache-mrs 1
 		stress keys 5040 -D 1m --rdma-use-get-mr 1
 		stress fadd 5050 -d 3 -M fadd -o
@@ -132,10 +133,10 @@ stress_cases() {
 		moved write "$some" "$none"
 		moved read "$none" "$some"
 	fi
-	if [ "$RDS_STACK" = intree ]; then
-		stress_without_get_mr
-		return
-	fi
+	case "$stacks" in
+	intree)	stress_without_get_mr; return ;;
+	*,mixed)	return ;;
+	esac
 	moved cached "$some" "$some"
 	moved keys "$some" "$some"
 	for _m in fadd cswp; do

@@ -268,6 +268,8 @@ static const char *check_rdma(const struct options *o)
 		return "an atomic operation has one element of 8 bytes: -D 8 -I 1";
 	if (o->rdma_mode >= MODE_FADD && o->alignment % ATOMIC_SIZE)
 		return "an atomic operation needs an alignment that 8 divides";
+	if (o->rdma_mode >= MODE_FADD && o->use_once)
+		return "an atomic operation does not end a key: no --rdma-use-once";
 	/* Tokens number the buffers of a task with 30 bits. */
 	if ((uint64_t)o->tasks * o->depth >= 1u << 30)
 		return "too many tasks and too much depth for RDMA";
