@@ -37,7 +37,7 @@ static void info_fill(const struct rds_rdma_conn *conn, struct rds6_info_rdma_co
 	info->max_send_sge = RDS_RDMA_SEND_SGE;
 	info->rdma_mr_max = large->max;
 	info->rdma_mr_size = large->pages;
-	info->cache_allocs = READ_ONCE(conn->rx_posted) * (PAGE_SIZE / 1024);
+	info->cache_allocs = READ_ONCE(conn->rx.posted) * (PAGE_SIZE / 1024);
 }
 
 static void info_put_v4(struct rds_info_sink *sink,
