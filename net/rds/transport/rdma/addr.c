@@ -258,10 +258,7 @@ static void end_conn(struct rds_rdma_conn *conn, void *arg)
 {
 	const struct rds_rdma_laddr *la = arg;
 
-	if (conn->path && net_eq(conn->path->net, la->net) &&
-	    ipv6_addr_equal(&conn->path->addr->laddr, &la->addr) &&
-	    (!la->scope || conn->path->addr->ifindex == la->scope))
-		rds_rdma_conn_fail(conn, RDS_DROP_ADDR_GONE);
+	rds_rdma_conn_addr_gone(conn, la->net, &la->addr, la->scope);
 }
 
 /* Under scan_lock.  Connections are the device's affair if that goes as a whole. */

@@ -104,6 +104,7 @@ void rds_rdma_data_established(struct rds_rdma_conn *conn)
 	spin_unlock_bh(&conn->tx_lock);
 	if (!ok)
 		rds_rdma_conn_fail(conn, RDS_DROP_SEND_ERROR);
+	rds_rdma_recv_open(conn);
 }
 
 void rds_rdma_data_stop(struct rds_rdma_conn *conn)

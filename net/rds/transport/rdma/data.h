@@ -64,6 +64,8 @@ struct rds_rdma_slot {
  * @cqe: its completion
  * @conn: whose
  * @page: payload, mapped; NULL if there is none
+ * @bytes: of the frame that came
+ * @retired: key that it ended (Send with Invalidate), or 0
  * @sge: header in rds_rdma_rx.hdr, and @page
  */
 struct rds_rdma_recv {
@@ -71,6 +73,8 @@ struct rds_rdma_recv {
 	struct ib_cqe		cqe;
 	struct rds_rdma_conn	*conn;
 	struct page		*page;
+	u32			bytes;
+	u32			retired;
 	struct ib_sge		sge[2];
 };
 
@@ -124,6 +128,7 @@ void rds_rdma_ack_create(struct rds_rdma_conn *conn);
 
 /* recv.c */
 int rds_rdma_recv_create(struct rds_rdma_conn *conn);
+void rds_rdma_recv_open(struct rds_rdma_conn *conn);
 void rds_rdma_recv_stop(struct rds_rdma_conn *conn);
 
 /* Post receives until rx.target; false if memory was short or the device refused. */

@@ -328,7 +328,7 @@ static void frame_invalidated(struct rds_rdma_conn *conn, u32 rkey)
 	rds_mr_retired(conn->path, rkey);
 }
 
-static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, const struct ib_wc *wc)
+static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 {
 	const struct rds_wire_header *h = recv_hdr(r);
 	struct frame_result res = { .why = RDS_DROP_MAX };
@@ -338,9 +338,9 @@ static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, const 
 
 	ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[0].addr, RDS_RDMA_HDR,
 				   DMA_FROM_DEVICE);
-	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
-		frame_invalidated(conn, wc->ex.invalidate_rkey);
-	if (wc->byte_len < RDS_RDMA_HDR) {
+	if (r->retired)
+		frame_invalidated(conn, r->retired);
+	if (r->bytes < RDS_RDMA_HDR) {
 		res.why = RDS_DROP_BAD_FRAME;
 		goto fail;
 	}
@@ -348,7 +348,7 @@ static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, const 
 		res.why = RDS_DROP_BAD_CSUM;
 		goto fail;
 	}
-	pay = wc->byte_len - RDS_RDMA_HDR;
+	pay = r->bytes - RDS_RDMA_HDR;
 	if (frame_is_ack(h, pay)) {
 		rds_rdma_count(conn, ib_ack_received);
 	} else {
@@ -362,7 +362,7 @@ static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, const 
 			frame_deliver(conn);
 	}
 	rds_rdma_count(conn, ib_rx_total_frags);
-	if (conn->silent)
+	if (unlikely(conn->silent || !READ_ONCE(conn->established)))
 		rds_rdma_conn_heard(conn);
 	frame_repage(conn, r);
 	frame_finish(conn, r, complete, frames, &res);
@@ -379,8 +379,53 @@ static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, const 
 		return;
 fail:
 	net_info_ratelimited("rds_rdma: frame from %pI6c of %u bytes not usable: reason %u\n",
-			     &conn->path->addr->faddr, wc->byte_len, res.why);
+			     &conn->path->addr->faddr, r->bytes, res.why);
 	rds_rdma_conn_fail(conn, res.why);
+}
+
+/*
+ * The connecting end may receive before it knows that the connection is established, and with it
+ * which incarnation of the peer this is.  Until then frames wait.
+ */
+static bool recv_early(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
+{
+	bool early;
+
+	if (likely(READ_ONCE(conn->rx.open)))
+		return false;
+	spin_lock(&conn->tx_lock);
+	early = !conn->rx.open;
+	if (early) {
+		r->wr.next = NULL;
+		*conn->rx.early_end = &r->wr;
+		conn->rx.early_end = &r->wr.next;
+	}
+	spin_unlock(&conn->tx_lock);
+	return early;
+}
+
+void rds_rdma_recv_open(struct rds_rdma_conn *conn)
+{
+	struct ib_recv_wr *wr, *next;
+
+	local_bh_disable();
+	for (;;) {
+		spin_lock(&conn->tx_lock);
+		wr = conn->rx.early;
+		conn->rx.early = NULL;
+		conn->rx.early_end = &conn->rx.early;
+		if (!wr)
+			WRITE_ONCE(conn->rx.open, true);
+		spin_unlock(&conn->tx_lock);
+		if (!wr)
+			break;
+		for (; wr; wr = next) {
+			next = wr->next;
+			if (!READ_ONCE(conn->ending))
+				frame_in(conn, recv_of(wr));
+		}
+	}
+	local_bh_enable();
 }
 
 static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -388,14 +433,18 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rds_rdma_recv *r = container_of(wc->wr_cqe, struct rds_rdma_recv, cqe);
 	struct rds_rdma_conn *conn = r->conn;
 
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		rds_rdma_wc_failed(conn, wc);
+		return;
+	}
+	r->bytes = wc->byte_len;
+	r->retired = wc->wc_flags & IB_WC_WITH_INVALIDATE ? wc->ex.invalidate_rkey : 0;
 	/*
 	 * Nothing is taken in once the connection has failed: behind a message that could not be
 	 * kept, the next one would make a duplicate of it when it is sent again.
 	 */
-	if (unlikely(wc->status != IB_WC_SUCCESS))
-		rds_rdma_wc_failed(conn, wc);
-	else if (likely(!READ_ONCE(conn->ending)))
-		frame_in(conn, r, wc);
+	if (likely(!READ_ONCE(conn->ending)) && likely(!recv_early(conn, r)))
+		frame_in(conn, r);
 }
 
 int rds_rdma_recv_create(struct rds_rdma_conn *conn)
@@ -408,6 +457,7 @@ int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 
 	conn->rx.target = RDS_RDMA_RECV_MIN;
 	conn->rx.second = jiffies;
+	conn->rx.early_end = &conn->rx.early;
 	conn->rx.recvs = vzalloc(array_size(RDS_RDMA_RECV_MAX, sizeof(*conn->rx.recvs)));
 	hdr = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO);
 	if (!conn->rx.recvs || !hdr)

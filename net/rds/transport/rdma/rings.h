@@ -35,6 +35,9 @@ struct rds_rdma_recv;
  * @taken: taken off @bare to get a page
  * @target: how many are to be posted
  * @offered: how many the private data told of
+ * @early: receives completed before the connection was known to be established, in order
+ * @early_end: where the next of them goes
+ * @open: they have been taken in, and what comes is taken in at once
  * @frames: frames in the present @jiffy
  * @peak: largest @frames in the present second, or frames of the largest message
  * @jiffy: time of the last frame
@@ -44,7 +47,7 @@ struct rds_rdma_recv;
  * @inc_hdr: header of its first frame
  * @inc_left: payload still to come
  *
- * Up to @offered under rds_rdma_conn.tx_lock, the rest by the completion context alone.
+ * Up to @open under rds_rdma_conn.tx_lock, the rest by the completion context alone.
  */
 struct rds_rdma_rx {
 	struct rds_rdma_recv	*recvs;
@@ -57,6 +60,9 @@ struct rds_rdma_rx {
 	unsigned int		taken;
 	unsigned int		target;
 	unsigned int		offered;
+	struct ib_recv_wr	*early;
+	struct ib_recv_wr	**early_end;
+	bool			open;
 	unsigned int		frames;
 	unsigned int		peak;
 	unsigned long		jiffy;
