@@ -120,10 +120,8 @@ struct rds_memop {
 /* request.c: what a program asks for.  Process context, may sleep. */
 struct rds_memop *rds_memop_alloc(void);
 int rds_memop_add_rdma(struct rds_memop *mo, struct rds_sock *rs,
-		       const struct rds_transport *trans, const struct rds_rdma_args *args,
-		       const struct rds_iovec *vec);
-int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs,
-			 const struct rds_transport *trans, int type,
+		       const struct rds_rdma_args *args, const struct rds_iovec *vec);
+int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs, int type,
 			 const struct rds_atomic_args *args);
 int rds_memop_check(const struct rds_memop *mo, struct rds_sock *rs,
 		    const struct rds_transport *trans);

@@ -16,8 +16,8 @@
 #define EXT_BYTES_WRITE	0x01
 #define EXT_BYTES_READ	0x02
 
-/* Pages a vector can have at most; what has no transport for it is refused only after the pages. */
-#define ANY_PAGES	(RDS_MEM_MAX_PAGES + 2 * UIO_MAXIOV)
+/* Pages that a vector of the longest form and size can touch: each piece may begin and end in one. */
+#define VEC_PAGES	(RDS_MEM_MAX_PAGES + 2 * UIO_MAXIOV)
 
 struct rds_memop *rds_memop_alloc(void)
 {
@@ -58,13 +58,12 @@ static void op_remote(struct rds_memop *mo, struct rds_memop_op *op, u64 cookie,
 }
 
 /* Memory comes first: that is how far a request for a transport without operations gets. */
-static int op_local(struct rds_memop_op *op, const struct rds_transport *trans,
-		    const struct rds_iovec *vec, unsigned int nr)
+static int op_local(struct rds_memop_op *op, const struct rds_iovec *vec, unsigned int nr)
 {
 	bool write = op->op.kind != RDS_OP_WRITE;
 	struct rds_pin *pin;
 
-	pin = rds_pin_user(vec, nr, write, trans->memop ? RDS_MEM_MAX_PAGES : ANY_PAGES);
+	pin = rds_pin_user(vec, nr, write, VEC_PAGES);
 	if (IS_ERR(pin))
 		return PTR_ERR(pin);
 	op->pin = pin;
@@ -77,7 +76,6 @@ static int op_local(struct rds_memop_op *op, const struct rds_transport *trans,
  * rds_memop_add_rdma - RDS_CMSG_RDMA_ARGS
  * @mo: gets the operation
  * @rs: socket, bound
- * @trans: transport of the connection
  * @args: request
  * @vec: its local vector, @args->nr_local entries, as rds_pin_user() wants them
  *
@@ -85,8 +83,7 @@ static int op_local(struct rds_memop_op *op, const struct rds_transport *trans,
  * rds_pin_user().
  */
 int rds_memop_add_rdma(struct rds_memop *mo, struct rds_sock *rs,
-		       const struct rds_transport *trans, const struct rds_rdma_args *args,
-		       const struct rds_iovec *vec)
+		       const struct rds_rdma_args *args, const struct rds_iovec *vec)
 {
 	struct rds_memop_op *op;
 	u64 sum = 0, i;
@@ -103,7 +100,7 @@ int rds_memop_add_rdma(struct rds_memop *mo, struct rds_sock *rs,
 	mo->rdma = op;
 	op->op.kind = args->flags & RDS_RDMA_READWRITE ? RDS_OP_WRITE : RDS_OP_READ;
 	op_remote(mo, op, args->cookie, args->remote_vec.addr);
-	return op_local(op, trans, vec, args->nr_local);
+	return op_local(op, vec, args->nr_local);
 }
 
 /* Masks that change nothing make a plain operation, which more devices have. */
@@ -141,15 +138,13 @@ static void atomic_fill(struct rds_op *op, int type, const struct rds_atomic_arg
  * rds_memop_add_atomic - RDS_CMSG_ATOMIC_* and RDS_CMSG_MASKED_ATOMIC_*
  * @mo: gets the operation
  * @rs: socket, bound
- * @trans: transport of the connection
  * @type: which of them
  * @args: request
  *
  * Return: 0; -EINVAL: the second of its kind; -EFAULT: the local address is not aligned to 8
  * bytes; -ENOMEM; errors of rds_pin_user().
  */
-int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs,
-			 const struct rds_transport *trans, int type,
+int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs, int type,
 			 const struct rds_atomic_args *args)
 {
 	struct rds_iovec vec = { .addr = args->local_addr, .bytes = sizeof(u64) };
@@ -165,7 +160,7 @@ int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs,
 	mo->atomic = op;
 	atomic_fill(&op->op, type, args);
 	op_remote(mo, op, args->cookie, args->remote_addr);
-	return op_local(op, trans, &vec, 1);
+	return op_local(op, &vec, 1);
 }
 
 /* The remote range must not wrap, and the device must have such an operation. */

@@ -150,24 +150,22 @@ int rds_cmsg_check(struct msghdr *msg, struct rds_send_req *req)
 	return (msg->msg_flags & MSG_ZEROCOPY) && !req->has_cookie ? -EINVAL : 0;
 }
 
-static int args_apply(struct rds_sock *rs, const struct rds_transport *trans,
-		      const struct cmsghdr *c, struct rds_send_req *req)
+static int args_apply(struct rds_sock *rs, const struct cmsghdr *c, struct rds_send_req *req)
 {
 	struct rds_rdma_args args;
 
 	memcpy(&args, CMSG_DATA(c), sizeof(args));
-	return rds_memop_add_rdma(req->memop, rs, trans, &args, req->vec);
+	return rds_memop_add_rdma(req->memop, rs, &args, req->vec);
 }
 
-static int atomic_apply(struct rds_sock *rs, const struct rds_transport *trans,
-			const struct cmsghdr *c, struct rds_send_req *req)
+static int atomic_apply(struct rds_sock *rs, const struct cmsghdr *c, struct rds_send_req *req)
 {
 	struct rds_atomic_args args;
 
 	if (cmsg_data_len(c) < sizeof(args))
 		return -EINVAL;
 	memcpy(&args, CMSG_DATA(c), sizeof(args));
-	return rds_memop_add_atomic(req->memop, rs, trans, c->cmsg_type, &args);
+	return rds_memop_add_atomic(req->memop, rs, c->cmsg_type, &args);
 }
 
 static int dest_apply(struct rds_sock *rs, const struct cmsghdr *c, struct rds_send_req *req)
@@ -198,7 +196,7 @@ static int one_apply(struct rds_sock *rs, const struct rds_transport *trans,
 {
 	switch (c->cmsg_type) {
 	case RDS_CMSG_RDMA_ARGS:
-		return args_apply(rs, trans, c, req);
+		return args_apply(rs, c, req);
 	case RDS_CMSG_RDMA_DEST:
 		return dest_apply(rs, c, req);
 	case RDS_CMSG_RDMA_MAP:
@@ -206,7 +204,7 @@ static int one_apply(struct rds_sock *rs, const struct rds_transport *trans,
 	case RDS_CMSG_ZCOPY_COOKIE:
 		return req->zcopy && len ? 0 : -EINVAL;
 	}
-	return atomic_apply(rs, trans, c, req);
+	return atomic_apply(rs, c, req);
 }
 
 /**
