@@ -19,12 +19,13 @@ SCOPE = {
     "&cp->lock": "path", "&cp->ctl": "path", "&conn->wait": "TCP connection",
     "&rs->lock": "socket", "&rs->rx_lock": "socket", "&rs->rx_wait": "socket",
     "&rs->snd_wait": "socket", "&rs->cong_lock": "socket", "&rs->mon_lock": "socket",
+    "&rs->mr_lock": "socket",
     # a local address has one map for all peers
     "&map->lock": "address", "&map->wait": "address",
     # those of connections, of bound sockets and of maps are named alike
     "&table->lock": "namespace", "&table->wait": "namespace",
     "&tn->lock": "namespace", "&tn->listen_lock": "namespace",
-    "info_sem": "machine", "registry_mutex": "machine",
+    "info_sem": "machine", "registry_mutex": "machine", "mr_table_lock": "machine",
 }
 SHARED = ("address", "namespace", "machine")
 
