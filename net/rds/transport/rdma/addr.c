@@ -171,20 +171,29 @@ static unsigned int rank(const struct rds_rdma_laddr *la)
 	return la->scope ? 1 : 2;
 }
 
-/* The address of a device that is best for its registrar, if there is one. */
-bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la)
+/*
+ * An address of a device for its registrar, if there is one: the best, or after @failed attempts
+ * any of them in turn.
+ */
+bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
+			  unsigned int failed)
 {
-	unsigned int best = 0, r;
+	unsigned int best = 0, n = 0, pick, r;
 	struct addr_entry *e;
 
 	rcu_read_lock();
 	spin_lock_bh(&addrs_lock);
+	list_for_each_entry(e, &addrs, node)
+		n += e->dev == dev && rank(&e->la);
+	pick = failed && n ? failed % n + 1 : 0;
 	list_for_each_entry(e, &addrs, node) {
 		r = e->dev == dev ? rank(&e->la) : 0;
-		if (r > best) {
-			*la = e->la;
-			best = r;
-		}
+		if (!r || (pick ? --pick : r <= best))
+			continue;
+		*la = e->la;
+		best = r;
+		if (failed)
+			break;
 	}
 	spin_unlock_bh(&addrs_lock);
 	rcu_read_unlock();

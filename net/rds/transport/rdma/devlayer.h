@@ -66,7 +66,8 @@ void rds_rdma_addr_kick(void);		/* look again; any context */
 void rds_rdma_addr_dev_gone(struct rds_rdma_dev *dev);
 int rds_rdma_addr_net_init(struct net *net);
 void rds_rdma_addr_net_exit(struct net *net);
-bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la);
+bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
+			  unsigned int failed);
 void rds_rdma_sockaddr(struct sockaddr_storage *ss, const struct rds_rdma_laddr *la, u16 port);
 
 /* registrar.c */

@@ -18,7 +18,7 @@
 #include "rdma.h"
 
 #define REG_DEPTH	64
-#define REG_STEP_TIME	(5 * HZ)	/* for one step of connecting */
+#define REG_STEP_TIME	(2 * HZ)	/* for one step of connecting */
 #define REG_CM_MS	2000		/* for rdma_cm's own part of it */
 #define REG_WAIT_TIME	(5 * HZ)	/* for users, until it is ready */
 #define REG_RUN_TIME	(5 * HZ)	/* for a request; longer means it is broken */
@@ -46,6 +46,7 @@
  * @addr: address it is bound to, under @lock
  * @secret: what its connection request carries
  * @backoff: before the next attempt, in ticks
+ * @failed: attempts that failed since the last one that did not
  * @listen: private listener
  * @init: connecting id; its queue pair takes the requests
  * @acc: the other end
@@ -68,6 +69,7 @@ struct rds_rdma_registrar {
 
 	u64			secret;
 	unsigned long		backoff;
+	unsigned int		failed;
 	struct rdma_cm_id	*listen;
 	struct rdma_cm_id	*init;
 	struct rdma_cm_id	*acc;
@@ -322,7 +324,7 @@ static void reg_work(struct work_struct *work)
 		return;
 	reg_unmake(reg);
 	/* It is kicked again when an address comes. */
-	if (!rds_rdma_addr_of_dev(reg->dev, &addr))
+	if (!rds_rdma_addr_of_dev(reg->dev, &addr, reg->failed))
 		return;
 
 	spin_lock_bh(&reg->lock);
@@ -332,7 +334,7 @@ static void reg_work(struct work_struct *work)
 	spin_unlock_bh(&reg->lock);
 
 	/* Had it gone meanwhile, rds_rdma_registrar_addr_gone() would not have known of it. */
-	err = rds_rdma_addr_of_dev(reg->dev, &again) &&
+	err = rds_rdma_addr_of_dev(reg->dev, &again, reg->failed) &&
 	      ipv6_addr_equal(&again.addr, &addr.addr) && again.ifindex == addr.ifindex ?
 	      reg_make(reg) : -EAGAIN;
 
@@ -344,9 +346,11 @@ static void reg_work(struct work_struct *work)
 		reg->up = true;
 		reg->used = true;
 		reg->backoff = REG_BACKOFF_MIN;
+		reg->failed = 0;
 		wake_up_all(&reg->wait);
 	} else if (!reg->stop) {
 		queue_delayed_work(rds_rdma_wq, &reg->work, reg->backoff);
+		reg->failed++;
 		reg->backoff = min(2 * reg->backoff, (unsigned long)REG_BACKOFF_MAX);
 	}
 	spin_unlock_bh(&reg->lock);
