@@ -84,6 +84,19 @@ int one_op(struct rt *r, uint64_t cookie, uint64_t remote, void *local, size_t l
 	return rc == STATUS_NONE ? -ETIMEDOUT : rc;
 }
 
+/* The message that went with an operation has come; those of earlier ones may be before it. */
+static bool message_of(struct rt *r, uint64_t token)
+{
+	struct areq q = { .op = ASK_RECV, .a = { 10000ull * r->slow } };
+	struct aresp a;
+
+	do {
+		if (ask(r, &q, &a))
+			return false;
+	} while (a.v[2] != token);
+	return true;
+}
+
 /* After an error: a new key is to be had and works, on a connection that came back by itself. */
 bool mends(struct rt *r, const char *name)
 {
@@ -101,6 +114,8 @@ bool mends(struct rt *r, const char *name)
 			    RDS_RDMA_READWRITE | RDS_RDMA_NOTIFY_ME, token, true);
 		if (!rc && ask4(r, ASK_CHECK, 0, sizeof(bytes), token, 0))
 			rc = -EILSEQ;
+		if (!rc && !message_of(r, token))
+			rc = -ENOMSG;
 		ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
 		token++;
 	}
