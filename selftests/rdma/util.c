@@ -2,6 +2,7 @@
 /* Addresses, patterns, counters and what else both ends need. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
