@@ -157,10 +157,13 @@ static void refused(const char *name, const void *pd, size_t len)
 {
 	long long before = drops("bad_private_data"), after;
 	enum fake_result res = fake_open(&f, pd, len);
+	bool told;
 
+	/* where the reject is the last thing in a TCP connection, its end may overtake it */
+	told = f.reject == 1 || (f.iwarp && f.reject == INT_MIN);
 	fake_close(&f);
 	after = drops("bad_private_data");
-	ktap_ok(res == FAKE_REJECTED && before >= 0 && after > before && f.reject == 1,
+	ktap_ok(res == FAKE_REJECTED && before >= 0 && after > before && told,
 		"hostile.rdma_pd_%s # result %d, body %d, counted %lld", name, res, f.reject,
 		after - before);
 }
@@ -341,29 +344,38 @@ static void credits(void)
 	ktap_ok(echo(5000), "hostile.rdma_credits # %u frames sent", i);
 }
 
-/* Maps and messages to nobody are no reason to end a connection. */
+/* A map has 8192 bytes. */
+static void bad_map(void)
+{
+	long long before = drops("bad_map");
+	struct fake_header h;
+
+	if (!fresh())
+		before = LLONG_MAX;
+	h = fake_header(&f, 0, 0, 100);
+	h.seq = 0;
+	h.flags = F_CONG;
+	ends("map_length", "bad_map", before, fake_send(&f, &h, data, 100, 0));
+}
+
+/* Duplicates and messages to nobody are no reason to end a connection. */
 static void harmless(void)
 {
 	struct fake_header h;
 	bool good = fresh();
 
-	h = fake_header(&f, 0, 0, 100);
-	h.seq = 0;
-	h.flags = F_CONG;
-	f.seq--;
-	good = good && fake_send(&f, &h, data, 100, 0) && echo_once(20);
-	ktap_ok(good, "hostile.rdma_map_length");
-	good = fresh();
 	h = fake_header(&f, OUR_PORT, 4999, 10);
 	h.csum = 0;
 	good = good && fake_send(&f, &h, data, 10, SEND_RAW_CSUM) && echo_once(20);
-	ktap_ok(good, "hostile.rdma_no_csum");
+	ktap_ok(good, "hostile.rdma_no_csum # gone %d, credits %u", f.gone, f.may_send);
 	good = fresh();
 	h = fake_header(&f, OUR_PORT, SINK_PORT, 10);
 	h.seq = htobe64(1);
 	h.flags = F_RETRANSMITTED;
-	good = good && fake_send(&f, &h, data, 10, 0) && echo_once(MSG_MAX);
-	ktap_ok(good, "hostile.rdma_duplicate");
+	good = good && fake_send(&f, &h, data, 10, 0);
+	ktap_ok(good && echo_once(20), "hostile.rdma_duplicate # gone %d", f.gone);
+	ktap_ok(echo_once(MSG_MAX), "hostile.rdma_large # gone %d, credits %u, acked %llu of %llu", f.gone,
+		f.may_send, (unsigned long long)f.acked, (unsigned long long)f.seq);
 }
 
 /* The connection goes with a message half received. */
@@ -400,6 +412,7 @@ static int peer(const char *self, const char *other)
 	frames();
 	acks();
 	credits();
+	bad_map();
 	harmless();
 	half();
 	if (connected()) {

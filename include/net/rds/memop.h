@@ -27,7 +27,7 @@
 struct net;
 struct rds_path;
 
-/* Bytes of one key and of one operation, at most, and the pages that may be */
+/* Bytes of one key and of one operation, at most, and pages of a key; an operation may have more */
 #define RDS_MEM_MAX_BYTES	(1024U * 1024)
 #define RDS_MEM_MAX_PAGES	(RDS_MEM_MAX_BYTES / PAGE_SIZE + 1)
 

@@ -437,7 +437,8 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		rds_rdma_wc_failed(conn, wc);
 		return;
 	}
-	r->bytes = wc->byte_len;
+	/* nobody speaking RDS sends immediate data, which makes it a frame of no use */
+	r->bytes = wc->wc_flags & IB_WC_WITH_IMM ? 0 : wc->byte_len;
 	r->retired = wc->wc_flags & IB_WC_WITH_INVALIDATE ? wc->ex.invalidate_rkey : 0;
 	/*
 	 * Nothing is taken in once the connection has failed: behind a message that could not be
