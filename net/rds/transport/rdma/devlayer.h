@@ -12,7 +12,8 @@
  *       > rtnl (inside ib_core)
  *   addrs_lock (addr.c, spin): look-up in the table; a leaf
  *   rds_rdma_registrar.lock (spin, bh) > what ib_post_send() takes
- *   rds_rdma_dev.lock (spin, bh): a leaf, but for link_lock
+ *   rds_rdma_dev.lock (spin, bh) > the list of addresses of an interface
+ *   link_lock (link.c, spin, bh): a leaf
  *
  *   Notifiers of link.c come with the RTNL held, and take tell_lock (device.c, mutex), under
  *	which nobody waits for the RTNL, and spinlocks.
