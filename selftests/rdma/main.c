@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * rds-rdmat bind ADDR                      can a socket be bound over RDMA to it?
+ * rds-rdmat flush ADDR                     gives back the keys that are kept for later
  * rds-rdmat agent [options] SELF PEER      does what the driver asks
- * rds-rdmat TEST [options] SELF PEER       msg, rmem, flags, atomic, bad, badkey, kill, resets, opresets, fresh
+ * rds-rdmat TEST [options] SELF PEER       msg, rmem, flags, atomic, bad, badkey, kill,
+ *                                          resets, opresets, fresh, freed
  *   -c ADDR,PORT  control connection   -s STACK,PEERSTACK  ours or intree   -d rxe|siw
- *   -n messages or operations   -r resets   -w poke|link|dev   -S seed
+ *   -n messages or operations   -r resets   -R resets, a tenth unless RDS_LOAD=full
+ *   -w poke|link|dev   -S seed
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +24,7 @@ static const struct {
 	{ "msg", test_msg }, { "rmem", test_rmem }, { "flags", test_flags },
 	{ "atomic", test_atomic }, { "bad", test_bad }, { "badkey", test_badkey },
 	{ "kill", test_kill }, { "resets", test_resets }, { "opresets", test_opresets },
-	{ "fresh", test_fresh },
+	{ "fresh", test_fresh }, { "freed", test_freed },
 };
 
 static void usage(void)
@@ -43,6 +46,20 @@ static int try_bind(const char *text)
 	return fd < 0;
 }
 
+static int flush(const char *text)
+{
+	struct rt_addr a;
+	int fd, rc;
+
+	if (!addr_parse(&a, text))
+		usage();
+	fd = rds_open(&a, 0);
+	rc = fd < 0 ? fd : free_key(fd, 0, 0);
+	if (rc)
+		fprintf(stderr, "flush %s: %s\n", text, strerror(-rc));
+	return !!rc;
+}
+
 static void ctl_option(struct rt *r, char *arg)
 {
 	char *comma = strchr(arg, ',');
@@ -56,9 +73,10 @@ static void ctl_option(struct rt *r, char *arg)
 
 static void options(struct rt *r, int argc, char **argv)
 {
+	const char *load = getenv("RDS_LOAD");
 	int c;
 
-	while ((c = getopt(argc, argv, "c:s:d:n:r:w:S:")) != -1) {
+	while ((c = getopt(argc, argv, "c:s:d:n:r:R:w:S:")) != -1) {
 		switch (c) {
 		case 'c':
 			ctl_option(r, optarg);
@@ -76,6 +94,11 @@ static void options(struct rt *r, int argc, char **argv)
 			break;
 		case 'r':
 			r->resets = (unsigned int)atoi(optarg);
+			break;
+		case 'R':
+			r->resets = (unsigned int)atoi(optarg);
+			if (!load || strcmp(load, "full"))
+				r->resets = (r->resets + 9) / 10;
 			break;
 		case 'w':
 			r->way = optarg;
@@ -102,6 +125,8 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "bind"))
 		return try_bind(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "flush"))
+		return flush(argv[2]);
 	if (argc < 4)
 		usage();
 	r.slow = slow && atoi(slow) > 0 ? (unsigned int)atoi(slow) : 1;

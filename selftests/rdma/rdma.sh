@@ -80,7 +80,6 @@ rdma_up() {
 	rdma_modules "$1" || { echo "# no module for $1"; return 1; }
 	rdma_add "$1" || { echo "# no device ${1}0"; return 1; }
 	rdma_stack "$2" || { echo "# rds_rdma does not load ($2)"; return 1; }
-	RDMA_QP0=$(rdma_objects qp)
 	# 4 RDMA_READY=none: in-tree on siw is expected to refuse every address.
 	[ "${RDMA_READY:-}" != none ] || return 0
 	rdma_ready "$RDS_SELF4" "$RDS_SELF6" || {
@@ -89,10 +88,12 @@ rdma_up() {
 	}
 }
 
-# rdma_objects qp|mr|cq|pd|cm_id: how many of the kernel's there are on all devices
-rdma_objects() {
-	rdma resource show "$1" 2>/dev/null | grep -c 'comm \[\|kern\|link'
+# rdma_ours qp|mr|cq|pd|cm_id: those that rds_rdma made. Queue pairs are rdma_cm's by name, which makes
+# them for it; the shared completion queues are the device's, which keeps them.
+rdma_ours() {
+	rdma resource show "$1" | grep '\[rds_rdma\]\|\[rdma_cm\]'
 }
+rdma_count() { rdma_ours "$1" | grep -c .; }
 
 # Pages that are pinned now; programs that use the device from user space are none of a line's.
 rdma_pins() {
@@ -101,7 +102,59 @@ rdma_pins() {
 
 no_pins() { [ "$(rdma_pins)" = 0 ]; }
 
-# rdma_left NAME: nothing pinned, and once rds_rdma is gone nothing on the device
+# Connections that are up; those over IPv4 are in both tables. One with itself has two queue pairs.
+rdma_conns() {
+	"$RDS_BIN/rds-info" -aI | awk '$1 ~ /[.:]/ && $3 ~ /^[0-9]+$/ && $1 !~ /^::ffff:/ { n++ } END { print n + 0 }'
+}
+
+# With all sockets closed: the registrar's pair with a listener, one protection domain and one queue of
+# its own, one queue pair for each connection; and of keys, once those that are kept are given back,
+# no more than the one that connections may have for themselves.
+rdma_idle() {
+	_n=$(rdma_conns) _ends=1
+	[ -z "${RDS_ONE:-}" ] || _ends=2
+	"$RDS_BIN/rds-rdmat" flush "$RDS_SELF4" || return 1
+	[ "$(rdma_count pd)" = 1 ] && [ "$(rdma_count cq)" -le 1 ] && [ "$(rdma_count qp)" -ge $((2 + _n)) ] &&
+		[ "$(rdma_count qp)" -le $((2 + _ends * _n)) ] && [ "$(rdma_count mr)" -le $((_ends * _n)) ] &&
+		[ "$(rdma_ours cm_id | grep -vc 'state LISTEN')" = "$(rdma_count qp)" ]
+}
+
+rdma_none() {
+	for _o in qp mr cq pd cm_id; do
+		[ "$(rdma_count $_o)" = 0 ] || return 1
+	done
+}
+
+rdma_show() {
+	for _o in qp mr cq pd cm_id; do
+		rdma_ours $_o | sed "s/^/# left: $_o /"
+	done
+}
+
+# What the name of a resource's owner is compared with must be there while there is something.
+rdma_tells() {
+	[ "$(rdma_count pd)" != 0 ] && [ "$(rdma_count qp)" != 0 ]
+}
+
+# rdma_left NAME [BARRIER]: nothing pinned; of ours, nothing on the device beyond what idle connections
+# need, and nothing at all once rds_rdma is gone, which waits for the other guest at the barrier
 rdma_left() {
 	wait_for 10 no_pins && ok "$1.pins" || not_ok "$1.pins" "$(rdma_pins) pages are still pinned"
+	[ "$RDS_STACK" != ours ] || rdma_left_idle "$1"
+	[ -z "${2:-}" ] || barrier "$2" 90
+	[ "$RDS_STACK" != ours ] || rdma_left_gone "$1"
+}
+
+rdma_left_idle() {
+	check "$1.objects" rdma_tells
+	wait_for 20 rdma_idle && ok "$1.idle" && return
+	not_ok "$1.idle" "$(rdma_conns) connections, $(rdma_count qp) qp $(rdma_count mr) mr $(rdma_count cq) cq" \
+		"$(rdma_count pd) pd $(rdma_count cm_id) cm_id"
+	rdma_show
+}
+
+rdma_left_gone() {
+	unload_stack 20 && ok "$1.unload" || not_ok "$1.unload" "rds_rdma is in use"
+	wait_for 10 rdma_none && ok "$1.none_left" || { not_ok "$1.none_left" "see below"; rdma_show; }
+	no_pins && ok "$1.pins_unloaded" || not_ok "$1.pins_unloaded" "$(rdma_pins) pages are still pinned"
 }

@@ -151,5 +151,6 @@ void test_kill(struct rt *r);
 void test_resets(struct rt *r);
 void test_opresets(struct rt *r);
 void test_fresh(struct rt *r);
+void test_freed(struct rt *r);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # run.sh rxe|siw ORDER TEST...: TEST is ping, congestion, or WORD[:options of rds-rdmat, commas for
-# blanks]. In a line of two guests each is the driver in turn; in a line of one guest driver and agent
+# blanks], with 4/ or 6/ in front over that family only. In a line of two guests each is the driver in turn; in a line of one guest driver and agent
 # both run there, over two addresses of a device and over one. RDS_STACKS="ours intree" says what
 # runs in a and b where that is not the same, RDS_FAMILIES which of 4 and 6 are wanted.
 . selftests/lib/lib.sh
@@ -67,10 +67,26 @@ congestion() {
 		--slow-reader 3 --timeout $((100 * ${RDS_SLOW:-1})) --stuck $((30 * ${RDS_SLOW:-1})) $_c0 "$_me" "$_you"
 }
 
+# Each driver of resets has written down how many both ends saw. RDS_RESETS of them, with the load full,
+# are wanted of the line, so that half of that is this guest's part, and a tenth with less load.
+resets_total() {
+	[ -n "${RDS_RESETS:-}" ] || return 0
+	_min=$((RDS_RESETS / 2))
+	[ "${RDS_LOAD:-ci}" = full ] || _min=$((_min / 10))
+	_sum=$(awk '{ n += $2 } END { print n + 0 }' /run/rdma-resets 2>/dev/null)
+	sed 's/^/# resets: /' /run/rdma-resets
+	if [ "${_sum:-0}" -ge $_min ]; then
+		ok "rdma.resets.total # $_sum of at least $_min"
+	else
+		not_ok rdma.resets.total "${_sum:-0} of at least $_min"
+	fi
+}
+
 each() {
-	_what=${1%%:*} _opts=
+	_what=${1%%:*} _opts= _fams=${RDS_FAMILIES:-4 6}
 	case "$1" in *:*) _opts=$(echo "${1#*:}" | tr , ' ') ;; esac
-	for fam in ${RDS_FAMILIES:-4 6}; do
+	case "$_what" in [46]/*) _fams=${_what%%/*} _what=${_what#*/} ;; esac
+	for fam in $_fams; do
 		eval "_me=\$RDS_SELF$fam _you=\$RDS_PEER$fam"
 		if [ -n "${RDS_ONE:-}" ]; then
 			for _to in "$_you" "$_me"; do
@@ -100,6 +116,11 @@ rdma_up "$dev" "$order" && ok rdma.up || { not_ok rdma.up "see above"; exit 1; }
 for t in "$@"; do
 	each "$t"
 done
-[ -n "${RDS_ONE:-}" ] || barrier down 90
-rdma_left rdma
+resets_total
+if [ -n "${RDS_ONE:-}" ]; then
+	rdma_left rdma
+else
+	barrier down 90
+	rdma_left rdma left
+fi
 exit $LIB_FAILED

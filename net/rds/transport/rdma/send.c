@@ -154,7 +154,8 @@ static void tx_frame_wr(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
 	if (first && ((ops->rdma && ops->rdma->fence) || (ops->atomic && ops->atomic->fence)) &&
 	    !conn->dev->props.iwarp)
 		slot->wr.send_flags |= IB_SEND_FENCE;
-	if (last && ops->retire && conn->dev->props.remote_inv) {
+	/* its operations are through by now (op_fenced), and the rest need not wait for it */
+	if (first && ops->retire && conn->dev->props.remote_inv) {
 		slot->wr.opcode = IB_WR_SEND_WITH_INV;
 		slot->wr.ex.invalidate_rkey = ops->retire;
 		rds_rdma_count(conn, rdma_send_inv);

@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# capture.sh rxe|siw: messages and remote memory between two guests, captured in guest a and decoded
+# there by tshark and by capture.py.
+. selftests/lib/lib.sh
+
+dev=$1
+tests="ping 4/msg:-n,40 4/rmem 4/flags 4/freed"
+file=/run/rdma.pcap log=/run/tcpdump.log
+
+sniffing() { grep -q 'listening on' $log; }
+
+none_lost() {
+	sed 's/^/# tcpdump: /' $log
+	grep -q '^0 packets dropped by kernel' $log
+}
+
+analyse() {
+	python3 selftests/rdma/capture.py "$dev" $file "$RDS_SELF4" "$RDS_PEER4" "$RDS_SELF6" "$RDS_PEER6"
+}
+
+# Segments as they are on the wire, not as the interface puts them together.
+ethtool -K rds0 tso off gso off gro off >/dev/null 2>&1
+if [ "$RDS_GUEST" = a ]; then
+	tcpdump -n -i rds0 -s 0 -B 65536 -w $file 2>$log &
+	pid=$!
+	check capture.starts wait_for 20 sniffing
+fi
+barrier capture 60
+# shellcheck disable=SC2086
+check capture.tests sh selftests/rdma/run.sh "$dev" tcp-first $tests
+if [ "$RDS_GUEST" = a ]; then
+	kill -INT $pid
+	wait $pid
+	check capture.none_lost none_lost
+	check capture.analysis analyse
+fi
+exit $LIB_FAILED
