@@ -324,7 +324,7 @@ def own_command(command, case):
     head = re.match(r"(.*selftests/rdma/run\.sh \w+ [\w-]+) (.*)", command)
     if not head or not word:
         return command
-    wanted = [t for t in head.group(2).split() if t.split(":")[0] == word.group(1)]
+    wanted = [t for t in head.group(2).split() if t.split(":")[0].split("/")[-1] == word.group(1)]
     return "RDS_FAMILIES=4 %s %s" % (head.group(1), " ".join(wanted)) if wanted else command
 
 
