@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Fails for a row of the protocol description without a case that shows it.
 
-The file rows names them. A case exists if its name stands in the sources of the tests as a
+The file rows names them, and the file bugs names those that would notice known bugs. A case exists if its name stands in the sources of the tests as a
 string, where it is run from: in a table, a decorator, a call that reports. The names of ABI
 cases come from the user header.
 """
@@ -13,10 +13,8 @@ import sys
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 HERE = os.path.join(TOP, "selftests/coverage")
-# What needs the RDMA transport may lack a case, and nothing else may.
-RDMA = "(rdma)"
-RDMA_ROWS = {"1.2.2", "1.2.3", "1.9.10", "1.9.14", "2.5.5", "5.8.2", "5.13.6", "6.8.2", "7.2.1",
-             "7.4.2"}
+# Bugs for which there is a reason instead of a case, at most.
+EXCUSES = 10
 # Sections as they are numbered; each must have rows.
 SECTIONS = (["1.%d" % i for i in range(1, 11)] + ["2.%d" % i for i in range(1, 9)]
             + ["3.%d" % i for i in range(1, 11)] + ["5.%d" % i for i in range(1, 17)]
@@ -76,13 +74,13 @@ class Names:
         return any(p.fullmatch(case) for p in self.patterns)
 
 
-def rows():
-    for n, line in enumerate(read(os.path.join(HERE, "rows")).splitlines(), 1):
+def rows(table):
+    for n, line in enumerate(read(os.path.join(HERE, table)).splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         fields = [f.strip() for f in line.split("|")]
         if len(fields) != 3 or not all(fields):
-            raise SystemExit("not ok coverage.rows # line %d is not id | in short | cases" % n)
+            raise SystemExit("not ok coverage.%s # line %d is not id | in short | cases" % (table, n))
         yield fields[0], fields[1], fields[2].split()
 
 
@@ -93,11 +91,6 @@ def check_rows(names, table):
             print("# row %s comes twice" % row)
             bad += 1
         seen.add(row)
-        if cases == [RDMA]:
-            if row not in RDMA_ROWS:
-                print("# row %s (%s) has no case" % (row, label))
-                bad += 1
-            continue
         for case in cases:
             if not names.has(case):
                 print("# row %s (%s): there is no case %s" % (row, label, case))
@@ -110,13 +103,36 @@ def check_rows(names, table):
     return bad
 
 
+def check_bugs(names, table):
+    bad, excuses, seen = 0, 0, set()
+    for bug, label, cases in table:
+        if bug in seen:
+            print("# bug %s comes twice" % bug)
+            bad += 1
+        seen.add(bug)
+        if cases[0] == "-":
+            excuses += 1
+            missing = [] if len(cases) > 3 else ["a reason"]
+        else:
+            missing = [c for c in cases if not names.has(c)]
+        for what in missing:
+            print("# bug %s (%s): there is no %s" % (bug, label, what))
+            bad += 1
+    if excuses > EXCUSES:
+        print("# %d bugs have a reason instead of a case" % excuses)
+        bad += 1
+    return bad
+
+
 def main():
-    names, table = Names(), list(rows())
+    names, table, bugs = Names(), list(rows("rows")), list(rows("bugs"))
     refused = not names.has("bind.no_such_case") and not names.has("no.such")
     print("%s coverage.unknown_case_is_noticed" % ("ok" if refused else "not ok"))
     bad = check_rows(names, table)
     print("%s coverage.rows, %d rows" % ("not ok" if bad else "ok", len(table)))
-    return 1 if bad or not refused else 0
+    bad_bugs = check_bugs(names, bugs)
+    print("%s coverage.bugs, %d rows" % ("not ok" if bad_bugs else "ok", len(bugs)))
+    return 1 if bad or bad_bugs or not refused else 0
 
 
 if __name__ == "__main__":

@@ -19,10 +19,10 @@
 static const char *const how_name[] = { "map", "get_mr", "for_dest" };
 
 /* A key for the agent's memory; one made by MAP comes along with a message. */
-int fetch_key(struct rt *r, enum how how, uint64_t off, uint64_t len, uint64_t flags,
+int fetch_key(struct rt *r, enum how way, uint64_t off, uint64_t len, uint64_t flags,
 	      uint64_t *cookie)
 {
-	struct areq q = { .op = ASK_KEY, .a = { off, len, flags, how, r->port } };
+	struct areq q = { .op = ASK_KEY, .a = { off, len, flags, way, r->port } };
 	uint64_t end, came = 0;
 	struct aresp a;
 	char text[16];
@@ -31,7 +31,7 @@ int fetch_key(struct rt *r, enum how how, uint64_t off, uint64_t len, uint64_t f
 	if (ask(r, &q, &a))
 		return a.err;
 	*cookie = a.v[0];
-	if (how != HOW_MAP)
+	if (way != HOW_MAP)
 		return 0;
 	end = now_ns() + (uint64_t)WAIT_MS * 1000000 * r->slow;
 	do {
@@ -168,9 +168,12 @@ static size_t pieces_do(const struct rds_iovec *v, uint8_t **where, uint64_t n, 
 	size_t bad;
 
 	for (uint64_t i = 0; i < n; i++) {
-		if (!check)
+		bad = 0;
+		if (check)
+			bad = pattern_diff(where[i], v[i].bytes, seed, pos);
+		else
 			pattern(where[i], v[i].bytes, seed, pos);
-		else if ((bad = pattern_diff(where[i], v[i].bytes, seed, pos)))
+		if (bad)
 			return pos + bad;
 		pos += v[i].bytes;
 	}
@@ -220,7 +223,7 @@ static bool run_op(struct rt *r, struct plan *p, bool write, uint64_t token, int
 }
 
 /* One shape in one direction with the key given; the result says what differs. */
-static void one_shape(struct rt *r, struct plan *p, enum how how, bool write, uint64_t token)
+static void one_shape(struct rt *r, struct plan *p, enum how way, bool write, uint64_t token)
 {
 	char name[96];
 	int status = 0;
@@ -228,7 +231,7 @@ static void one_shape(struct rt *r, struct plan *p, enum how how, bool write, ui
 	bool good, kept;
 	uint64_t left;
 
-	snprintf(name, sizeof(name), "rdma.rmem.v%d.%s.%s.%s", r->v6 ? 6 : 4, how_name[how],
+	snprintf(name, sizeof(name), "rdma.rmem.v%d.%s.%s.%s", r->v6 ? 6 : 4, how_name[way],
 		 write ? "write" : "read", p->s->name);
 	p->seed = r->seed * 1000 + token;
 	p->base = arena + 4096 + p->s->local;
@@ -255,7 +258,7 @@ static void one_shape(struct rt *r, struct plan *p, enum how how, bool write, ui
 		(ull)left, kept ? "kept" : "lost");
 }
 
-static void by_key(struct rt *r, enum how how, unsigned int *token)
+static void by_key(struct rt *r, enum how way, unsigned int *token)
 {
 	static struct plan p;
 	unsigned int n = sizeof(shapes) / sizeof(shapes[0]);
@@ -264,21 +267,21 @@ static void by_key(struct rt *r, enum how how, unsigned int *token)
 	for (unsigned int i = 0; i < n; i++) {
 		p.s = &shapes[i];
 		p.off = 8192 + p.s->remote;
-		err = fetch_key(r, how, p.off, p.s->len, RDS_RDMA_READWRITE, &p.cookie);
+		err = fetch_key(r, way, p.off, p.s->len, RDS_RDMA_READWRITE, &p.cookie);
 		if (err) {
-			bool none = err == EOPNOTSUPP && !r->peer_ours && how != HOW_MAP;
+			bool none = err == EOPNOTSUPP && !r->peer_ours && way != HOW_MAP;
 
-			rt_ok(none, "rdma.rmem.%s.key.%s # %s", how_name[how], p.s->name,
+			rt_ok(none, "rdma.rmem.%s.key.%s # %s", how_name[way], p.s->name,
 				strerror(err));
 			if (none)
 				return;
 			continue;
 		}
-		one_shape(r, &p, how, true, (*token)++);
-		one_shape(r, &p, how, false, (*token)++);
+		one_shape(r, &p, way, true, (*token)++);
+		one_shape(r, &p, way, false, (*token)++);
 		rt_ok(!ask(r, &(struct areq){ .op = ASK_FREE, .a = { p.cookie, 0 } },
 			     &(struct aresp){ 0 }),
-			"rdma.rmem.%s.free.%s", how_name[how], p.s->name);
+			"rdma.rmem.%s.free.%s", how_name[way], p.s->name);
 	}
 }
 

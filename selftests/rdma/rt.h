@@ -116,7 +116,7 @@ int rds_open(const struct rt_addr *self, uint16_t port);
 int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op);
 int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg, size_t arglen,
 	      const void *data, size_t len);
-int take_key(int fd, const struct rt_addr *dest, enum how how, void *p, uint64_t len,
+int take_key(int fd, const struct rt_addr *dest, enum how way, void *p, uint64_t len,
 	     uint64_t flags, uint64_t *cookie);
 int free_key(int fd, uint64_t cookie, uint64_t flags);
 int recv_one(struct rt *r, int fd, void *buf, size_t size, int ms, uint64_t *cookie);
@@ -135,7 +135,7 @@ int agent(struct rt *r);
 /* the tests */
 bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed, unsigned int dir,
 	      uint64_t count, unsigned int resets, const char *way, char *what, size_t size);
-int fetch_key(struct rt *r, enum how how, uint64_t off, uint64_t len, uint64_t flags,
+int fetch_key(struct rt *r, enum how way, uint64_t off, uint64_t len, uint64_t flags,
 	      uint64_t *cookie);
 struct rt_addr agent_at(const struct rt *r);
 bool start(struct rt *r, unsigned int port);

@@ -61,7 +61,7 @@ int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op)
 }
 
 /* Asks for a key for memory of ours; with HOW_MAP it goes with a message to @dest at once. */
-int take_key(int fd, const struct rt_addr *dest, enum how how, void *p, uint64_t len,
+int take_key(int fd, const struct rt_addr *dest, enum how way, void *p, uint64_t len,
 	     uint64_t flags, uint64_t *cookie)
 {
 	struct rds_get_mr_args mr = { .vec = { (uintptr_t)p, len },
@@ -69,7 +69,7 @@ int take_key(int fd, const struct rt_addr *dest, enum how how, void *p, uint64_t
 	struct rds_get_mr_for_dest_args to = { .vec = mr.vec, .cookie_addr = mr.cookie_addr,
 					       .flags = flags };
 
-	switch (how) {
+	switch (way) {
 	case HOW_MAP:
 		return cmsg_send(fd, dest, RDS_CMSG_RDMA_MAP, &mr, sizeof(mr), "key", 3);
 	case HOW_GET_MR:

@@ -157,10 +157,13 @@ static void refused(const char *name, const void *pd, size_t len)
 {
 	long long before = drops("bad_private_data"), after;
 	enum fake_result res = fake_open(&f, pd, len);
+	bool told;
 
+	/* where the reject is the last thing in a TCP connection, its end may overtake it */
+	told = f.reject == 1 || (f.iwarp && f.reject == INT_MIN);
 	fake_close(&f);
 	after = drops("bad_private_data");
-	ktap_ok(res == FAKE_REJECTED && before >= 0 && after > before && f.reject == 1,
+	ktap_ok(res == FAKE_REJECTED && before >= 0 && after > before && told,
 		"hostile.rdma_pd_%s # result %d, body %d, counted %lld", name, res, f.reject,
 		after - before);
 }

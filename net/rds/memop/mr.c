@@ -243,7 +243,8 @@ int rds_mr_get(struct rds_sock *rs, const struct rds_iovec *vec, u64 cookie_addr
  * @flags: RDS_RDMA_INVALIDATE changes nothing, a key always ends at once
  *
  * Context: process, may sleep.
- * Return: 0, or -EINVAL: no such key, or no keys at all with this transport.
+ * Return: 0, or -EINVAL: no such key (any more: no peer can use it then), or no keys at all with
+ * this transport.
  */
 int rds_mr_free(struct rds_sock *rs, u64 cookie, u64 flags)
 {
@@ -256,8 +257,11 @@ int rds_mr_free(struct rds_sock *rs, u64 cookie, u64 flags)
 		return 0;
 	}
 	mr = mr_take(rs, cookie, false);
-	if (!mr)
+	if (!mr) {
+		/* one that ended by its use is known to be at its end after this */
+		flush_workqueue(rds_memop_wq);
 		return -EINVAL;
+	}
 	mr_end(mr);
 	return 0;
 }

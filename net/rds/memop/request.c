@@ -16,7 +16,7 @@
 #define EXT_BYTES_WRITE	0x01
 #define EXT_BYTES_READ	0x02
 
-/* Pages that a vector of the longest form and size can touch: each piece may begin and end in one. */
+/* Pages the longest vector can touch: each piece may begin in one and end in another. */
 #define VEC_PAGES	(RDS_MEM_MAX_PAGES + 2 * UIO_MAXIOV)
 
 struct rds_memop *rds_memop_alloc(void)

@@ -280,10 +280,8 @@ static void entry_drop(struct addr_entry *e, bool dev_gone)
 	/* On return no handler runs that has @e. */
 	if (e->listener)
 		rdma_destroy_id(e->listener);
-	if (!dev_gone) {
+	if (!dev_gone)
 		rds_rdma_dev_each_conn(e->dev, end_conn, &e->la);
-		rds_rdma_registrar_addr_gone(e->dev, &e->la);
-	}
 	rds_rdma_dev_put(e->dev);
 	kfree(e);
 }

@@ -92,7 +92,6 @@ int rds_rdma_registrar_create(struct rds_rdma_dev *dev);
 void rds_rdma_registrar_stop(struct rds_rdma_dev *dev);
 void rds_rdma_registrar_free(struct rds_rdma_dev *dev);
 void rds_rdma_registrar_kick(struct rds_rdma_dev *dev);
-void rds_rdma_registrar_addr_gone(struct rds_rdma_dev *dev, const struct rds_rdma_laddr *la);
 
 /*
  * Wait until requests can be made: 0, -EAGAIN after some seconds, -EINTR, -ENODEV.

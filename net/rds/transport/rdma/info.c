@@ -66,7 +66,8 @@ static void info_conn(struct rds_rdma_conn *conn, void *arg)
 	struct rds6_info_rdma_connection info;
 	struct info_walk *w = arg;
 
-	if (conn->is_twin || !READ_ONCE(conn->up) || !conn->path || !net_eq(conn->path->net, w->net))
+	if (conn->is_twin || !READ_ONCE(conn->up) || !conn->path ||
+	    !net_eq(conn->path->net, w->net))
 		return;
 	if (w->v4 && !ipv6_addr_v4mapped(&conn->path->addr->laddr))
 		return;

@@ -5,14 +5,21 @@
  * and a program may want one before it has any connection.
  *
  * It is made, and made anew when it fails, by a work item, which is the only one that touches
- * the ids and queue pairs; CM handlers only say what happened and completions only wake.  Ids:
- * @init connects to a private listener at a random port, which takes the one request that has
- * our secret with it and goes when the connection stands.
+ * the ids and queue pairs; CM handlers only say what happened and completions only wake.  Once it
+ * is connected nothing is sent over it, so it stays whatever becomes of its address and link.
+ *
+ * RoCE: one queue pair whose peer is itself, brought up by hand.  The CM has no part in that: what
+ * it sends while the link is down, a disconnect request for instance, puts the management queue
+ * pair of rxe into the error state for good, and nothing could connect over that device any more.
+ *
+ * Elsewhere the CM is needed.  Ids: @init connects to a private listener at a random port, which
+ * takes the one request that has our secret with it and goes when the connection stands.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <rdma/ib_cache.h>
 
 #include "devlayer.h"
 #include "rdma.h"
@@ -48,10 +55,11 @@
  * @backoff: before the next attempt, in ticks
  * @failed: attempts that failed since the last one that did not
  * @listen: private listener
- * @init: connecting id; its queue pair takes the requests
+ * @init: connecting id, unless RoCE
  * @acc: the other end
+ * @qp: takes the requests; @init's, or our own
  * @cq: of both queue pairs
- * @used: it was up, so that there may be requests in @init's queue pair
+ * @used: it was up, so that there may be requests in @qp
  */
 struct rds_rdma_registrar {
 	struct rds_rdma_dev	*dev;
@@ -73,6 +81,7 @@ struct rds_rdma_registrar {
 	struct rdma_cm_id	*listen;
 	struct rdma_cm_id	*init;
 	struct rdma_cm_id	*acc;
+	struct ib_qp		*qp;
 	struct ib_cq		*cq;
 	bool			used;
 };
@@ -163,9 +172,10 @@ static int reg_step(struct rds_rdma_registrar *reg, unsigned int event)
 	return READ_ONCE(reg->events) & event && !READ_ONCE(reg->broken) ? 0 : -EAGAIN;
 }
 
-static int reg_qp(struct rds_rdma_registrar *reg, struct rdma_cm_id *id, unsigned int depth)
+static void reg_qp_attr(struct rds_rdma_registrar *reg, struct ib_qp_init_attr *attr,
+			unsigned int depth)
 {
-	struct ib_qp_init_attr attr = {
+	*attr = (struct ib_qp_init_attr) {
 		.event_handler	= reg_qp_event,
 		.qp_context	= reg,
 		.send_cq	= reg->cq,
@@ -179,7 +189,13 @@ static int reg_qp(struct rds_rdma_registrar *reg, struct rdma_cm_id *id, unsigne
 		.sq_sig_type	= IB_SIGNAL_REQ_WR,
 		.qp_type	= IB_QPT_RC,
 	};
+}
 
+static int reg_qp(struct rds_rdma_registrar *reg, struct rdma_cm_id *id, unsigned int depth)
+{
+	struct ib_qp_init_attr attr;
+
+	reg_qp_attr(reg, &attr, depth);
 	return rdma_create_qp(id, reg->dev->pd, &attr);
 }
 
@@ -247,25 +263,92 @@ static int reg_connect(struct rds_rdma_registrar *reg)
 	return err ?: reg_step(reg, REG_EV_UP);
 }
 
-static int reg_make(struct rds_rdma_registrar *reg)
+/* Bring a queue pair up that is its own peer, at the address that @gid stands for. */
+static int reg_loop_connect(struct ib_qp *qp, const struct ib_gid_attr *gid)
 {
-	struct ib_cq *cq;
+	struct ib_qp_attr attr = {
+		.qp_state		= IB_QPS_INIT,
+		.port_num		= gid->port_num,
+	};
 	int err;
 
-	get_random_bytes(&reg->secret, sizeof(reg->secret));
-	/* A completion for each entry of both queue pairs, those that drain them included */
-	cq = ib_alloc_cq(reg->dev->ib, reg, REG_DEPTH + 8, 0, IB_POLL_WORKQUEUE);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	reg->cq = cq;
-	err = reg_listen(reg);
+	err = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+			   IB_QP_ACCESS_FLAGS);
+	if (err)
+		return err;
+	attr = (struct ib_qp_attr) {
+		.qp_state		= IB_QPS_RTR,
+		.path_mtu		= IB_MTU_1024,
+		.dest_qp_num		= qp->qp_num,
+		.max_dest_rd_atomic	= 1,
+		.ah_attr		= {
+			.type	= rdma_ah_find_type(qp->device, gid->port_num),
+		},
+	};
+	rdma_ah_set_grh(&attr.ah_attr, (union ib_gid *)&gid->gid, 0, gid->index, 1, 0);
+	rdma_ah_set_port_num(&attr.ah_attr, gid->port_num);
+	err = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+			   IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	if (err)
+		return err;
+	attr = (struct ib_qp_attr) {
+		.qp_state		= IB_QPS_RTS,
+		.timeout		= 14,
+		.retry_cnt		= 7,
+		.rnr_retry		= 7,
+		.max_rd_atomic		= 1,
+	};
+	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+			    IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
+}
+
+static int reg_loop(struct rds_rdma_registrar *reg)
+{
+	const struct ib_gid_attr *gid;
+	struct ib_qp_init_attr attr;
+	struct ib_qp *qp;
+	int err;
+
+	reg_qp_attr(reg, &attr, REG_DEPTH);
+	qp = ib_create_qp(reg->dev->pd, &attr);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	reg->qp = qp;
+	gid = rdma_find_gid(reg->dev->ib, (union ib_gid *)&reg->addr.addr,
+			    IB_GID_TYPE_ROCE_UDP_ENCAP, NULL);
+	if (IS_ERR(gid))
+		return PTR_ERR(gid);
+	err = reg_loop_connect(qp, gid);
+	rdma_put_gid_attr(gid);
+	return err;
+}
+
+static int reg_pair(struct rds_rdma_registrar *reg)
+{
+	int err = reg_listen(reg);
+
 	err = err ?: reg_resolve(reg);
 	err = err ?: reg_connect(reg);
 	if (err)
 		return err;
+	reg->qp = reg->init->qp;
 	rdma_destroy_id(reg->listen);
 	reg->listen = NULL;
 	return 0;
+}
+
+static int reg_make(struct rds_rdma_registrar *reg)
+{
+	struct ib_device *ib = reg->dev->ib;
+	struct ib_cq *cq;
+
+	get_random_bytes(&reg->secret, sizeof(reg->secret));
+	/* A completion for each entry of both queue pairs, those that drain them included */
+	cq = ib_alloc_cq(ib, reg, REG_DEPTH + 8, 0, IB_POLL_WORKQUEUE);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	reg->cq = cq;
+	return rdma_protocol_roce(ib, rdma_start_port(ib)) ? reg_loop(reg) : reg_pair(reg);
 }
 
 static void reg_destroy_id(struct rdma_cm_id **id)
@@ -287,10 +370,14 @@ static void reg_unmake(struct rds_rdma_registrar *reg)
 	/* No request can come to the listener after this, so @acc does not change any more. */
 	reg_destroy_id(&reg->listen);
 	if (reg->used) {
-		rdma_disconnect(reg->init);
-		ib_drain_qp(reg->init->qp);
+		if (reg->init)
+			rdma_disconnect(reg->init);
+		ib_drain_qp(reg->qp);
 	}
 	reg->used = false;
+	if (reg->qp && !reg->init)
+		ib_destroy_qp(reg->qp);
+	reg->qp = NULL;
 	reg_destroy_id(&reg->init);
 	reg_destroy_id(&reg->acc);
 	if (reg->cq)
@@ -313,7 +400,7 @@ static void reg_work(struct work_struct *work)
 {
 	struct rds_rdma_registrar *reg =
 		container_of(work, struct rds_rdma_registrar, work.work);
-	struct rds_rdma_laddr addr, again;
+	struct rds_rdma_laddr addr;
 	bool nothing;
 	int err;
 
@@ -333,14 +420,13 @@ static void reg_work(struct work_struct *work)
 	reg->addr = addr;
 	spin_unlock_bh(&reg->lock);
 
-	/* Had it gone meanwhile, rds_rdma_registrar_addr_gone() would not have known of it. */
-	err = rds_rdma_addr_of_dev(reg->dev, &again, reg->failed) &&
-	      ipv6_addr_equal(&again.addr, &addr.addr) && again.ifindex == addr.ifindex ?
-	      reg_make(reg) : -EAGAIN;
-
-	if (err)
+	err = reg_make(reg);
+	if (err) {
 		pr_debug("rds_rdma: registrar at %pI6c: error %d, events %x\n", &addr.addr, err,
 			 reg->events);
+		/* A request that is repeated while the link goes down does harm. */
+		reg_unmake(reg);
+	}
 	spin_lock_bh(&reg->lock);
 	if (!err && !reg->broken && !reg->stop) {
 		reg->up = true;
@@ -402,20 +488,6 @@ void rds_rdma_registrar_kick(struct rds_rdma_dev *dev)
 	spin_unlock_bh(&reg->lock);
 }
 
-/* The address is out of the table already. */
-void rds_rdma_registrar_addr_gone(struct rds_rdma_dev *dev, const struct rds_rdma_laddr *la)
-{
-	struct rds_rdma_registrar *reg = dev->reg;
-	bool mine;
-
-	spin_lock_bh(&reg->lock);
-	mine = net_eq(reg->addr.net, la->net) && ipv6_addr_equal(&reg->addr.addr, &la->addr) &&
-	       reg->addr.ifindex == la->ifindex;
-	spin_unlock_bh(&reg->lock);
-	if (mine)
-		reg_fail(reg);
-}
-
 int rds_rdma_registrar_wait(struct rds_rdma_dev *dev)
 {
 	struct rds_rdma_registrar *reg = dev->reg;
@@ -463,7 +535,7 @@ static int reg_post(struct rds_rdma_registrar *reg, struct rds_rdma_reg_req *req
 	if (reg->up) {
 		list_add_tail(&req->node, &reg->reqs);
 		reg->inflight++;
-		err = ib_post_send(reg->init->qp, wr, NULL);
+		err = ib_post_send(reg->qp, wr, NULL);
 		if (err) {
 			list_del_init(&req->node);
 			reg->inflight--;

@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * rds-rdmabugs rxe|siw SELF PEER: what went wrong with RDMA in other implementations of RDS, one test
+ * for each, named after it (selftests/coverage/bugs). Both addresses are of this host, and all sockets
+ * are in this program.
+ *
+ * rds-rdmabugs flood ADDR: messages to ADDR over many fresh connections, until killed.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+#define PORT	6100
+#define LEN	65536
+#define RW	RDS_RDMA_READWRITE
+#define NOTE	RDS_RDMA_NOTIFY_ME
+
+static struct rt r;
+static struct rt_addr there;
+static int peer_fd;
+static uint8_t here[LEN] __attribute__((aligned(4096)));
+static uint8_t far[LEN] __attribute__((aligned(4096)));
+static uint64_t next_token = 1;
+
+/* A key of the peer's for its memory. */
+static uint64_t far_key(uint64_t flags)
+{
+	uint64_t cookie = 0;
+
+	take_key(peer_fd, &there, HOW_GET_MR, far, LEN, flags, &cookie);
+	return cookie;
+}
+
+static int op(uint64_t cookie, struct rds_iovec *v, uint64_t nr, uint64_t bytes, uint64_t flags,
+	      uint64_t token)
+{
+	struct rdma_op o = { .cookie = cookie, .bytes = bytes, .vec = v, .nvec = nr,
+			     .flags = flags | NOTE, .token = token, .data = "x", .len = 1 };
+
+	return rdma_send(r.fd, &there, &o);
+}
+
+/* One operation from beginning to end; its status or a negative errno. */
+static int whole_op(uint64_t cookie, size_t len, uint64_t flags)
+{
+	struct rds_iovec v = { (uintptr_t)here, len };
+	uint64_t token = next_token++;
+	int rc = op(cookie, &v, 1, len, flags, token);
+
+	return rc ? rc : wait_token(&r, r.fd, token, 20000);
+}
+
+static void drain(int fd)
+{
+	static uint8_t scrap[4096];
+	int n;
+
+	do {
+		n = recv_one(&r, fd, scrap, sizeof(scrap), 0, NULL);
+	} while (n != -ETIMEDOUT);
+}
+
+/* A connection over which data move, whatever was before. */
+static bool works(void)
+{
+	uint64_t cookie = far_key(RW);
+	bool good = false;
+
+	for (int i = 0; i < 40 && !good; i++) {
+		pattern(here, LEN, 77 + (uint64_t)i, 0);
+		good = !whole_op(cookie, LEN, RW) && !pattern_diff(far, LEN, 77 + (uint64_t)i, 0);
+	}
+	free_key(peer_fd, cookie, 0);
+	drain(peer_fd);
+	return good;
+}
+
+static bool pins_back(long before)
+{
+	uint64_t end = now_ns() + 15000000000ull * r.slow;
+	struct timespec pause = { .tv_nsec = 20000000 };
+
+	while (pins() > before && now_ns() < end)
+		nanosleep(&pause, NULL);
+	return pins() <= before;
+}
+
+/* ---- keys and requests */
+
+static void key_errors(void)
+{
+	struct rt_addr blackhole = there;
+	uint64_t cookie = 0;
+	long before = pins();
+	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), bad = 0, rc, none;
+
+	/* neither bound nor with a transport */
+	rc = take_key(fd, &there, HOW_GET_MR, here, LEN, RW, &cookie);
+	bad += rc != -ENOTCONN;
+	rc = take_key(fd, &there, HOW_FOR_DEST, here, LEN, RW, &cookie);
+	bad += rc != -ENOTCONN;
+	bad += free_key(fd, 1, 0) != -EINVAL;
+	rc = take_key(fd, &there, HOW_MAP, here, LEN, RW, &cookie);
+	rt_ok(!bad && rc < 0, "bugs.cve_2018_7492 # %d, message %d", bad, rc);
+	none = cmsg_send(fd, &there, RDS_CMSG_RDMA_ARGS, here, sizeof(struct rds_rdma_args), "x", 1);
+	rt_ok(none < 0, "bugs.cve_2015_6937 # %d", none);
+	close(fd);
+	/* nobody is there; a key belongs to a device */
+	if (blackhole.ss.ss_family == AF_INET)
+		((uint8_t *)&((struct sockaddr_in *)&blackhole.ss)->sin_addr)[3] = 99;
+	rc = take_key(r.fd, &blackhole, HOW_FOR_DEST, here, LEN, RW, &cookie);
+	rt_ok(!rc && !free_key(r.fd, cookie, 0), "bugs.cve_2024_27024 # %d", rc);
+	rc = take_key(r.fd, &there, HOW_GET_MR, (void *)4096, LEN, RW, &cookie);
+	none = take_key(r.fd, &there, HOW_FOR_DEST, (void *)4096, LEN, RW, &cookie);
+	rt_ok(rc == -EFAULT && none == -EFAULT, "bugs.cve_2024_35902 # %d, %d", rc, none);
+	for (bad = 0, rc = 0; rc < 200; rc++) {
+		bad += take_key(r.fd, &there, HOW_GET_MR, here, LEN, RW, (uint64_t *)16) != -EFAULT;
+		bad += take_key(r.fd, &there, HOW_MAP, here, LEN, RW, (uint64_t *)16) != -EFAULT;
+	}
+	rt_ok(!bad && pins_back(before), "bugs.cve_2026_46053 # %d, %ld pages", bad, pins() - before);
+	rc = take_key(r.fd, &there, HOW_GET_MR, here, 2 << 20, RW, &cookie);
+	none = take_key(r.fd, &there, HOW_GET_MR, here, LEN, RW, &cookie);
+	rt_ok(rc == -EMSGSIZE && !none && !free_key(r.fd, cookie, 0) && pins_back(before),
+	      "bugs.failed_map_then_free # %d, %d", rc, none);
+}
+
+static void vectors(void)
+{
+	static struct rds_iovec v[1025];
+	uint64_t key = far_key(RW), counts[] = { 0, 1025, 0x40001, 1ull << 31, 1ull << 32, 1ull << 63 };
+	long before = pins();
+	int bad = 0, rc;
+
+	for (int i = 0; i < 1025; i++)
+		v[i] = (struct rds_iovec){ (uintptr_t)here + 8 * (unsigned int)i, 4 };
+	for (int i = 0; i < 6; i++)
+		bad += op(key, v, counts[i], LEN, RW, 2) != (counts[i] ? -EMSGSIZE : -EINVAL);
+	rt_ok(!bad, "bugs.cve_2010_4175 # %d of 6", bad);
+	rc = op(key, v, 0x40001, LEN, RW, 3);
+	rt_ok(rc == -EMSGSIZE, "bugs.vector_of_40001 # %d", rc);
+	bad = 0;
+	for (uint64_t n = 1ull << 31; n; n <<= 1) {
+		v[0].bytes = n - 1;
+		rc = op(key, v, 1, ~0ull, RW, 4);
+		bad += rc != -EINVAL && rc != -EMSGSIZE && rc != -EFAULT;
+		v[0].bytes = n + 4096;
+		rc = op(key, v, 2, ~0ull, RW, 4);
+		bad += rc != -EINVAL && rc != -EMSGSIZE && rc != -EFAULT;
+	}
+	v[0].bytes = 4;
+	rt_ok(!bad, "bugs.cve_2010_3865 # %d", bad);
+	v[1].bytes = 0;
+	rc = op(key, v, 2, LEN, RW, 5);
+	v[1].bytes = 4;
+	rt_ok(rc == -EINVAL, "bugs.cve_2018_5332 # %d", rc);
+	for (bad = 0, rc = 0; rc < 1000; rc++)
+		bad += op(key, (void *)16, 1 + (unsigned int)rc, LEN, RW, 6) != -EFAULT;
+	rt_ok(!bad && pins_back(before), "bugs.vector_not_readable # %d", bad);
+	rc = op(key, v, 1024, LEN, RW, next_token);
+	rc = rc ? rc : wait_token(&r, r.fd, next_token, 20000);
+	next_token++;
+	rt_ok(!rc, "bugs.cve_2022_21385 # %d", rc);
+	free_key(peer_fd, key, 0);
+}
+
+static void atomics(void)
+{
+	static const int types[] = { RDS_CMSG_ATOMIC_FADD, RDS_CMSG_ATOMIC_CSWP,
+				     RDS_CMSG_MASKED_ATOMIC_FADD, RDS_CMSG_MASKED_ATOMIC_CSWP };
+	static uint64_t result;
+	uint64_t key = far_key(RW);
+	long before = pins();
+	int bad = 0, rc;
+
+	for (int i = 0; i < 4; i++) {
+		struct rds_atomic_args a = { .cookie = key, .local_addr = 4096, .flags = NOTE,
+					     .user_token = 7 };
+
+		rc = cmsg_send(r.fd, &there, types[i], &a, sizeof(a), "x", 1);
+		bad += rc != -EFAULT && rc != -EOPNOTSUPP;
+	}
+	rt_ok(!bad && pins_back(before), "bugs.cve_2018_5333 # %d of 4", bad);
+	for (int i = 0; i < 4; i++) {
+		struct rds_atomic_args a = { .cookie = key, .local_addr = (uintptr_t)&result,
+					     .flags = NOTE, .user_token = next_token++ };
+
+		rc = cmsg_send(r.fd, &there, types[i], &a, sizeof(a), "x", 1);
+		if (rc != -EOPNOTSUPP && (rc || wait_token(&r, r.fd, a.user_token, 20000) ||
+					  r.told[a.user_token] != 1))
+			bad++;
+		bad += rc == -EOPNOTSUPP && !r.siw && i < 2;
+	}
+	rt_ok(!bad, "bugs.cve_2026_52939 # %d of 4", bad);
+	free_key(peer_fd, key, 0);
+}
+
+/* ---- operations */
+
+/* A notification alone: no name, no byte of the buffer, no byte that was not meant. */
+static void notification(void)
+{
+	union {
+		struct cmsghdr h;
+		char room[256];
+	} c;
+	struct sockaddr_storage from, same;
+	uint64_t key = far_key(RW), token = next_token++;
+	struct rds_iovec v = { (uintptr_t)here, 512 };
+	uint8_t buf[64], tail = 0xff;
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr m = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
+			    .msg_iovlen = 1, .msg_control = c.room, .msg_controllen = sizeof(c.room) };
+	struct pollfd p = { .fd = r.fd, .events = POLLIN };
+	size_t clean = 0, i;
+	ssize_t n = -1;
+
+	drain(r.fd);
+	memset(buf, 0x5a, sizeof(buf));
+	memset(&from, 0xa5, sizeof(from));
+	same = from;
+	memset(&c, 0xff, sizeof(c));
+	if (!op(key, &v, 1, 512, RW, token) && poll(&p, 1, (int)(20000 * r.slow)) == 1)
+		n = recvmsg(r.fd, &m, MSG_DONTWAIT);
+	for (i = 0; i < sizeof(buf); i++)
+		clean += buf[i] == 0x5a;
+	rt_ok(!n && !m.msg_namelen && !memcmp(&from, &same, sizeof(from)) && clean == sizeof(buf),
+	      "bugs.cve_2012_3430 # %zd, name of %u bytes", n, m.msg_namelen);
+	if (!n && CMSG_FIRSTHDR(&m) && c.h.cmsg_type == RDS_CMSG_RDMA_STATUS &&
+	    c.h.cmsg_len == CMSG_LEN(sizeof(struct rds_rdma_notify)))
+		for (i = sizeof(uint64_t) + sizeof(int32_t), tail = 0;
+		     i < sizeof(struct rds_rdma_notify); i++)
+			tail |= CMSG_DATA(&c.h)[i];
+	rt_ok(!tail, "bugs.notification_hole # %02x", tail);
+	free_key(peer_fd, key, 0);
+	drain(peer_fd);
+}
+
+static void return_value(void)
+{
+	uint64_t key = far_key(RW), token = next_token++;
+	struct rds_iovec v = { (uintptr_t)here, LEN };
+	struct rds_rdma_args a = { .cookie = key, .remote_vec = { 0, LEN }, .nr_local = 1,
+				   .local_vec_addr = (uintptr_t)&v, .flags = RW | NOTE,
+				   .user_token = token };
+	union {
+		struct cmsghdr h;
+		char room[CMSG_SPACE(sizeof(a))];
+	} c = { 0 };
+	struct iovec iov = { "0123456789", 10 };
+	struct msghdr m = { .msg_name = &there.ss, .msg_namelen = there.len, .msg_iov = &iov,
+			    .msg_iovlen = 1, .msg_control = c.room, .msg_controllen = sizeof(c.room) };
+	ssize_t n, none;
+
+	c.h.cmsg_level = SOL_RDS;
+	c.h.cmsg_type = RDS_CMSG_RDMA_ARGS;
+	c.h.cmsg_len = CMSG_LEN(sizeof(a));
+	memcpy(CMSG_DATA(&c.h), &a, sizeof(a));
+	n = sendmsg(r.fd, &m, 0);
+	wait_token(&r, r.fd, token, 20000);
+	a.user_token = next_token++;
+	memcpy(CMSG_DATA(&c.h), &a, sizeof(a));
+	iov.iov_len = 0;
+	none = sendmsg(r.fd, &m, 0);
+	wait_token(&r, r.fd, a.user_token, 20000);
+	rt_ok(n == 10 && !none, "bugs.send_returns_payload # %zd, %zd", n, none);
+	free_key(peer_fd, key, 0);
+	drain(peer_fd);
+}
+
+/* Messages with operations are cancelled while they are transmitted. */
+static void cancelled(void)
+{
+	uint64_t key = far_key(RW), first = next_token;
+	struct rds_iovec v = { (uintptr_t)here, LEN };
+	unsigned int not_once = 0, posted = 0;
+	struct sockaddr_in to;
+	long before = pins();
+
+	if (r.self.ss.ss_family != AF_INET)
+		return;
+	memcpy(&to, &there.ss, sizeof(to));
+	for (int i = 0; i < 300; i++) {
+		if (op(key, &v, 1, LEN, i & 1 ? RW : 0, next_token))
+			continue;
+		next_token++;
+		posted++;
+		if (i % 7 == 0)
+			setsockopt(r.fd, SOL_RDS, RDS_CANCEL_SENT_TO, &to, sizeof(to));
+		if (i % 20 == 0)
+			drain(r.fd);
+	}
+	for (uint64_t t = first; t < next_token; t++) {
+		wait_token(&r, r.fd, t, 20000);
+		not_once += r.told[t] != 1;
+	}
+	rt_ok(posted && !not_once && pins_back(before),
+	      "bugs.cancel_races_transmit # %u of %u not told once, %ld pages", not_once, posted,
+	      pins() - before);
+	drain(peer_fd);
+	free_key(peer_fd, key, 0);
+	rt_ok(works(), "bugs.cancel_races_transmit_works");
+}
+
+/* A peer writes to a file's page: the file must know. */
+static void dirty_pages(void)
+{
+	char name[] = "/dev/shm/rdmabugs.XXXXXX", old[] = "/tmp/rdmabugs.XXXXXX";
+	int fd = mkstemp(name), rc;
+	uint64_t cookie = 0;
+	uint8_t *p, *back = malloc(LEN);
+
+	if (fd < 0)
+		fd = mkstemp(old);
+	if (fd < 0 || ftruncate(fd, LEN))
+		die("no file");
+	unlink(name);
+	p = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	rc = take_key(peer_fd, &there, HOW_GET_MR, p, LEN, RW, &cookie);
+	pattern(here, LEN, 4711, 0);
+	rc = rc ? rc : whole_op(cookie, LEN, RW);
+	free_key(peer_fd, cookie, 0);
+	munmap(p, LEN);
+	rt_ok(!rc && pread(fd, back, LEN, 0) == LEN && !pattern_diff(back, LEN, 4711, 0),
+	      "bugs.mr_pages_dirty # %d", rc);
+	close(fd);
+	unlink(old);
+	free(back);
+	drain(peer_fd);
+}
+
+/* ---- many at once */
+
+static void *churn(void *arg)
+{
+	long bad = 0;
+
+	for (int i = 0; i < 100; i++) {
+		uint64_t cookie = 0;
+
+		bad += !!take_key(r.fd, &there, HOW_GET_MR, here, i & 1 ? LEN : 4096, RW, &cookie);
+		bad += !!free_key(r.fd, cookie, i & 2 ? RDS_RDMA_INVALIDATE : 0);
+		if (i % 25 == 0)
+			bad += !!free_key(r.fd, 0, 0);
+	}
+	return arg ? NULL : (void *)bad;
+}
+
+static void many_keys(void)
+{
+	long before = pins(), bad = 0;
+	pthread_t t[8];
+	void *res;
+
+	for (int i = 0; i < 8; i++)
+		pthread_create(&t[i], NULL, churn, NULL);
+	for (int i = 0; i < 8; i++) {
+		pthread_join(t[i], &res);
+		bad += (long)res;
+	}
+	rt_ok(!bad, "bugs.many_registrations # %ld failed", bad);
+	rt_ok(pins_back(before), "bugs.flush_of_pools # %ld pages", pins() - before);
+}
+
+/* The socket of a key, and that of its user, go with operations under way. */
+static void keys_outlive(void)
+{
+	long before = pins();
+	int rounds;
+
+	for (rounds = 0; rounds < 20; rounds++) {
+		struct rds_iovec v = { (uintptr_t)here, LEN };
+		int owner = rds_open(&r.peer, 0), user = rds_open(&r.self, 0);
+		struct rdma_op o = { .bytes = LEN, .vec = &v, .nvec = 1, .flags = NOTE, .data = "x",
+				     .len = 1 };
+
+		if (owner < 0 || user < 0 ||
+		    take_key(owner, &there, HOW_GET_MR, far, LEN, RW, &o.cookie))
+			break;
+		for (int i = 0; i < 8; i++) {
+			o.flags ^= RW;
+			rdma_send(user, &there, &o);
+		}
+		close(rounds & 1 ? owner : user);
+		close(rounds & 1 ? user : owner);
+	}
+	rt_ok(rounds == 20 && pins_back(before), "bugs.mr_outlives_socket # round %d, %ld pages", rounds,
+	      pins() - before);
+	rt_ok(works(), "bugs.mr_outlives_socket_works");
+}
+
+/* ---- connections */
+
+static int tos_socket(const struct rt_addr *a, uint16_t port, unsigned int tos)
+{
+	rds_tos_t value = (rds_tos_t)tos;
+	int fd = rds_open(a, port);
+
+	if (fd >= 0)
+		ioctl(fd, SIOCRDSSETTOS, &value);
+	return fd;
+}
+
+/* A key goes with the very first message to a peer. */
+static void first_map(void)
+{
+	struct rt_addr to = r.peer;
+	int fd = tos_socket(&r.self, 0, 60), in = rds_open(&r.peer, PORT + 5), rc;
+	uint64_t cookie = 0, came = 0;
+	char text[16];
+
+	addr_port(&to, PORT + 5);
+	rc = take_key(fd, &to, HOW_MAP, here, LEN, RW, &cookie);
+	if (!rc)
+		recv_one(&r, in, text, sizeof(text), (int)(20000 * r.slow), &came);
+	rt_ok(!rc && cookie && came == cookie, "bugs.cve_2026_31425 # %d", rc);
+	close(fd);
+	close(in);
+}
+
+/* Both ends send at once, over connections that do not exist. */
+static void crossed(void)
+{
+	struct rt_addr a = r.self, b = r.peer;
+	unsigned int came = 0;
+	char text[16];
+
+	addr_port(&a, PORT + 6);
+	addr_port(&b, PORT + 6);
+	for (unsigned int tos = 70; tos < 80; tos++) {
+		int fa = tos_socket(&r.self, PORT + 6, tos), fb = tos_socket(&r.peer, PORT + 6, tos);
+
+		sendto(fa, "ab", 2, 0, (struct sockaddr *)&b.ss, b.len);
+		sendto(fb, "ba", 2, 0, (struct sockaddr *)&a.ss, a.len);
+		came += recv_one(&r, fa, text, sizeof(text), (int)(20000 * r.slow), NULL) == 2;
+		came += recv_one(&r, fb, text, sizeof(text), (int)(20000 * r.slow), NULL) == 2;
+		close(fa);
+		close(fb);
+	}
+	rt_ok(came == 20, "bugs.duelling_connects # %u of 20 messages", came);
+}
+
+static int ping(const struct rt_addr *from, const struct rt_addr *to)
+{
+	struct rt_addr port0 = *to;
+	int fd = rds_open(from, 0), n;
+	char text[16];
+
+	addr_port(&port0, 0);
+	n = sendto(fd, "", 0, 0, (struct sockaddr *)&port0.ss, port0.len) ? -errno : 0;
+	if (!n)
+		n = recv_one(&r, fd, text, sizeof(text), (int)(20000 * r.slow), NULL);
+	close(fd);
+	return n;
+}
+
+/* A port of the own address is filled until its map goes out. */
+static void own_map(void)
+{
+	int in = rds_open(&r.self, PORT + 7), out = rds_open(&r.self, 0), small = 4096, n = 0, err;
+	struct rt_addr to = r.self;
+	unsigned int sent = 0, got = 0;
+	static char text[2048];
+
+	addr_port(&to, PORT + 7);
+	setsockopt(in, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	/* what the socket may have under way is not what is meant */
+	while (sent < 20000) {
+		if (sendto(out, text, sizeof(text), MSG_DONTWAIT, (struct sockaddr *)&to.ss,
+			   to.len) == sizeof(text))
+			sent++;
+		else if (errno != EAGAIN)
+			break;
+	}
+	err = errno;
+	while (got < sent && n >= 0) {
+		n = recv_one(&r, in, text, sizeof(text), (int)(20000 * r.slow), NULL);
+		got += n == sizeof(text);
+	}
+	rt_ok(err == ENOBUFS && got == sent, "bugs.cve_2011_1023 # %u sent, %u received, %s", sent, got,
+	      strerror(err));
+	close(in);
+	close(out);
+}
+
+static void bind_elsewhere(void)
+{
+	struct rt_addr lo;
+	int fd;
+
+	addr_parse(&lo, "127.0.0.1");
+	fd = rds_open(&lo, 0);
+	rt_ok(fd == -EADDRNOTAVAIL, "bugs.%s # %d", r.siw ? "cve_2014_2678" : "cve_2013_7339", fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* A peer that is not there: no dump shows more than it should, and nothing else suffers. */
+static void nobody(void)
+{
+	static struct rds_info_rdma_connection rec[64], before[64];
+	struct rt_addr to = r.peer;
+	struct sockaddr_in *sin = (struct sockaddr_in *)&to.ss;
+	int fd = rds_open(&r.self, 0), rc;
+	long failed = counter("rdma_conn_failed");
+	socklen_t len = sizeof(rec);
+	uint64_t end = now_ns() + 40000000000ull * r.slow;
+	struct timespec pause = { .tv_nsec = 50000000 };
+	unsigned int shown = 0;
+
+	if (to.ss.ss_family != AF_INET)
+		return;
+	((uint8_t *)&sin->sin_addr)[3] = 99;
+	memset(rec, 0xa5, sizeof(rec));
+	memcpy(before, rec, sizeof(rec));
+	rc = sendto(fd, "x", 1, 0, (struct sockaddr *)&to.ss, to.len) == 1 ? 0 : errno;
+	getsockopt(fd, SOL_RDS, RDS_INFO_IB_CONNECTIONS, rec, &len);
+	for (size_t i = 0; i < len / sizeof(rec[0]); i++)
+		shown += rec[i].dst_addr == sin->sin_addr.s_addr;
+	rt_ok(!rc && !shown && len <= sizeof(rec) &&
+	      !memcmp((char *)rec + len, (char *)before + len, sizeof(rec) - len),
+	      "bugs.cve_2026_52995 # %d, %u records", rc, shown);
+	while (counter("rdma_conn_failed") <= failed && now_ns() < end)
+		nanosleep(&pause, NULL);
+	rt_ok(counter("rdma_conn_failed") > failed && works(), "bugs.route_error # %ld attempts",
+	      counter("rdma_conn_failed") - failed);
+	close(fd);
+}
+
+static int flood(const char *addr)
+{
+	struct rt_addr a;
+
+	if (!addr_parse(&a, addr))
+		return 2;
+	for (unsigned int tos = 0;; tos = (tos + 1) & 0xff) {
+		int fd = tos_socket(&a, 0, tos);
+		struct rt_addr to = a;
+
+		addr_port(&to, 6099);
+		if (fd < 0)
+			continue;
+		sendto(fd, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&to.ss, to.len);
+		close(fd);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *slow = getenv("RDS_SLOW");
+
+	if (argc == 3 && !strcmp(argv[1], "flood"))
+		return flood(argv[2]);
+	if (argc != 4 || !addr_parse(&r.self, argv[2]) || !addr_parse(&r.peer, argv[3])) {
+		fprintf(stderr, "usage: rds-rdmabugs rxe|siw SELF PEER | flood ADDR\n");
+		return 2;
+	}
+	r.siw = !strcmp(argv[1], "siw");
+	r.slow = slow && atoi(slow) > 0 ? (unsigned int)atoi(slow) : 1;
+	forget_tokens(&r);
+	bind_elsewhere();
+	first_map();
+	there = r.peer;
+	addr_port(&there, PORT);
+	r.fd = rds_open(&r.self, PORT);
+	peer_fd = rds_open(&r.peer, PORT);
+	if (!rt_ok(r.fd >= 0 && peer_fd >= 0 && works(), "bugs.works"))
+		return rt_exit();
+	key_errors();
+	vectors();
+	atomics();
+	notification();
+	return_value();
+	cancelled();
+	dirty_pages();
+	many_keys();
+	keys_outlive();
+	crossed();
+	rt_ok(!ping(&r.self, &r.self), "bugs.cve_2012_2372");
+	own_map();
+	nobody();
+	return rt_exit();
+}

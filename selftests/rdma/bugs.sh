@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# bugs.sh rxe|siw: what went wrong with RDMA in other implementations of RDS (bugs.c), what needs a
+# shell for that, and what of the protocol description a look at the machine shows.
+. selftests/lib/lib.sh
+. selftests/rdma/rdma.sh
+
+dev=$1
+ib=/proc/sys/net/rds/ib
+names="max_recv_allocation max_recv_wr max_send_wr max_unsignaled_wr flow_control"
+
+all_values() { for _n in $names; do printf '%s=%s ' "$_n" "$(cat $ib/$_n)"; done; }
+
+# value NAME TEXT: takes it, and changes nothing else
+value() {
+	_old=$(cat "$ib/$1") _rest=$(all_values)
+	echo "$2" >"$ib/$1" && [ "$(cat "$ib/$1")" = "$2" ] || return 1
+	echo "$_old" >"$ib/$1"
+	[ "$(all_values)" = "$_rest" ]
+}
+
+refused() { ! (echo "$2" >"$ib/$1") 2>/dev/null; }
+
+settings() {
+	for _n in $names; do
+		[ -r "$ib/$_n" ] || return 1
+	done
+	[ "$(cat $ib/max_send_wr)" = 256 ] && [ "$(cat $ib/max_recv_wr)" = 1024 ] &&
+		[ "$(cat $ib/max_unsignaled_wr)" = 16 ] && [ "$(cat $ib/flow_control)" = 0 ]
+}
+
+boundaries() {
+	value max_send_wr 1 && value max_send_wr 4294967295 && value max_recv_wr 1 &&
+		value max_recv_wr 4294967295 && value max_unsignaled_wr 1 && value max_unsignaled_wr 64 &&
+		value flow_control 1 && value max_recv_allocation 0 && refused max_send_wr 0 &&
+		refused max_send_wr 4294967296 && refused max_unsignaled_wr 0 &&
+		refused max_unsignaled_wr 65 && refused max_recv_wr x
+}
+
+parameters() {
+	_p=/sys/module/rds_rdma/parameters
+	[ "$(cat $_p/rds_ib_mr_1m_pool_size)" = 4096 ] && [ "$(cat $_p/rds_ib_mr_8k_pool_size)" = 348160 ] &&
+		[ "$(cat $_p/rds_ib_retry_count)" = 1 ]
+}
+
+# 39 counters of in-tree's, in its order: the first, one of the middle, the last
+counters() {
+	_c=$(rds-info -c | awk '$1 ~ /^ib_/ { print $1 }')
+	[ "$(echo "$_c" | wc -l)" = 39 ] && [ "$(echo "$_c" | head -n 1)" = ib_connect_raced ] &&
+		[ "$(echo "$_c" | sed -n 20p)" = ib_ack_send_failure ] &&
+		[ "$(echo "$_c" | tail -n 1)" = ib_atomic_fadd ]
+}
+
+# listens ADDR PORT: rdma_cm has a listener there
+listens() { rdma resource show cm_id | grep "state LISTEN" | grep -Fq "src-addr $1:$2 "; }
+
+namespace() {
+	ip netns add bugs && ip -n bugs link add d0 type dummy || return 1
+	ip -n bugs addr add "$RDS_SELF4/24" dev d0
+	ip -n bugs link set d0 up
+	! ip netns exec bugs "$RDS_BIN/rds-rdmat" bind "$RDS_SELF4" 2>/dev/null
+	_rc=$?
+	ip netns del bugs
+	return $_rc
+}
+
+bindable() { "$RDS_BIN/rds-rdmat" bind "$RDS_SELF4" 2>/dev/null; }
+
+# The device comes and goes while connections are being made over it.
+device_loop() {
+	_i=0 _rc=0
+	while [ $_i -lt 8 ]; do
+		"$RDS_BIN/rds-rdmabugs" flood "$RDS_SELF4" &
+		_flood=$!
+		wait_for 10 some_connection || _rc=1
+		rdma_del "$dev" || _rc=1
+		kill $_flood
+		wait $_flood 2>/dev/null
+		rdma_add "$dev" || _rc=1
+		wait_for 20 bindable || _rc=1
+		_i=$((_i + 1))
+	done
+	return $_rc
+}
+
+some_connection() { [ "$(rdma_objects qp)" -gt 3 ]; }
+
+# The module comes and goes while somebody binds.
+load_race() {
+	_i=0 _rc=0
+	while :; do "$RDS_BIN/rds-rdmat" bind "$RDS_SELF4" 2>/dev/null; done &
+	_binder=$!
+	while [ $_i -lt 8 ]; do
+		wait_for 10 rmmod rds_rdma 2>/dev/null || _rc=1
+		load_stack "$RDS_STACK" rds_rdma || _rc=1
+		_i=$((_i + 1))
+	done
+	kill $_binder
+	wait $_binder 2>/dev/null
+	wait_for 20 bindable || _rc=1
+	return $_rc
+}
+
+PATH=$RDS_BIN:$PATH
+rdma_up "$dev" tcp-first && ok bugs.up || { not_ok bugs.up "see above"; exit 1; }
+check bugs.ib_settings settings
+check bugs.cve_2015_2042 boundaries
+check bugs.ib_parameters parameters
+check bugs.ib_counters counters
+if [ "$dev" = rxe ]; then
+	check bugs.ib_port_v4 wait_for 10 listens "$RDS_SELF4" 18634
+	check bugs.ib_port_v6 wait_for 10 listens "[$RDS_SELF6]" 16385
+else
+	check bugs.iwarp_port_v4 wait_for 10 listens "$RDS_SELF4" 18634
+	check bugs.iwarp_port_v6 wait_for 10 listens "[$RDS_SELF6]" 18634
+fi
+check bugs.cve_2026_53077 namespace
+timeout $((200 * ${RDS_SLOW:-1})) "$RDS_BIN/rds-rdmabugs" "$dev" "$RDS_SELF4" "$RDS_PEER4"
+check bugs.program [ $? = 0 ]
+check bugs.cve_2026_53355 device_loop
+check bugs.bind_while_loading load_race
+rdma_left bugs
+exit $LIB_FAILED
