@@ -83,7 +83,7 @@ device_loop() {
 	return $_rc
 }
 
-some_connection() { [ "$(rdma_objects qp)" -gt 3 ]; }
+some_connection() { [ "$(rdma_count qp)" -gt 2 ]; }
 
 # The module comes and goes while somebody binds.
 load_race() {

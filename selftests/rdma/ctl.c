@@ -207,7 +207,7 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 	case ASK_POKE:
 		return poke(r);
 	case ASK_FLOOD:
-		return flood(r, q);
+		return stall_flood(r, q);
 	case ASK_SEEN:
 		return do_seen(r, q, a);
 	default:

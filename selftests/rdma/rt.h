@@ -154,6 +154,6 @@ void test_opresets(struct rt *r);
 void test_fresh(struct rt *r);
 void test_freed(struct rt *r);
 void test_stall(struct rt *r);
-int flood(struct rt *r, const struct areq *q);
+int stall_flood(struct rt *r, const struct areq *q);
 
 #endif

@@ -34,7 +34,7 @@ static bool push(int fd, const struct rt_addr *to, uint64_t peer, uint64_t n)
 }
 
 /* The agent's part: a0 messages from each address, to port a1. */
-int flood(struct rt *r, const struct areq *q)
+int stall_flood(struct rt *r, const struct areq *q)
 {
 	struct rt_addr to = r->peer, from = r->self;
 	uint8_t *last = (uint8_t *)&((struct sockaddr_in *)&from.ss)->sin_addr + 3;
