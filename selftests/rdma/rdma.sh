@@ -21,6 +21,8 @@ rdma_net() {
 		# Room for a fragment of 4096 bytes in one packet.
 		ip link set rds0 mtu 4200 2>/dev/null
 	fi
+	# IPv6 forgets the addresses of an interface that goes down, unless told not to.
+	echo 1 >/proc/sys/net/ipv6/conf/rds0/keep_addr_on_down
 }
 
 # rdma_modules rxe|siw: what a device of the kind and its tools need

@@ -15,6 +15,8 @@
 
 /* How long a connection may stay unacknowledged while the peer's next one waits for its place */
 #define PROBE_TIME	(3 * HZ)
+/* An attempt of ours that is older does not stand in the way of the peer's */
+#define CROSS_TIME	HZ
 
 bool rds_path_event(struct rds_cpath *cp, enum rds_path_event event, enum rds_drop_reason why)
 {
@@ -208,6 +210,7 @@ static void path_dial(struct rds_cpath *cp)
 	lockdep_assert_held(&cp->ctl);
 	WRITE_ONCE(cp->dial_wanted, false);
 	cp->backoff = clamp(cp->backoff * 2, min, max);
+	WRITE_ONCE(cp->dialled, jiffies);
 	if (!rds_path_event(cp, RDS_EV_DIAL, 0))
 		return;
 	if (cp->pub.trans->path_connect(&cp->pub))
@@ -337,7 +340,8 @@ static void path_knocked(struct rds_cpath *cp)
 }
 
 /*
- * Both ends dial at once: the larger address's attempt stays, where the transport has that rule.
+ * Both ends dial at once: the larger address's attempt stays, where the transport has that rule,
+ * unless it is so old that it was probably lost, for instance while the peer's interface was down.
  * The lock is held, so the state is the one in which the peer's attempt found us.
  */
 static bool path_crosses(const struct rds_cpath *cp)
@@ -346,7 +350,8 @@ static bool path_crosses(const struct rds_cpath *cp)
 
 	lockdep_assert_held(&cp->lock);
 	return cp->pub.trans->caps & RDS_CAP_LARGER_WINS && cp->state == RDS_PATH_CONNECTING &&
-	       !cp->attaching && memcmp(&addr->laddr, &addr->faddr, sizeof(addr->laddr)) > 0;
+	       !cp->attaching && time_before(jiffies, READ_ONCE(cp->dialled) + CROSS_TIME) &&
+	       memcmp(&addr->laddr, &addr->faddr, sizeof(addr->laddr)) > 0;
 }
 
 bool rds_cpath_incoming(struct rds_cpath *cp, void *conn)

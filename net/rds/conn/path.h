@@ -48,6 +48,7 @@ struct rds_conn;
  * @ctl_work: closes, attaches, dials: whatever the state asks for
  * @tx_work: transmits when no system call does
  * @backoff: upper bound of the wait before the next attempt, in jiffies; 0 means at once
+ * @dialled: when, in jiffies, we dialled last
  * @attaching: the connection coming up was opened by the peer
  * @dial_wanted: somebody has a message for the peer, or the peer asked us to dial
  * @backing_off: the control worker is due after a random wait
@@ -69,6 +70,7 @@ struct rds_cpath {
 	struct delayed_work	ctl_work;
 	struct work_struct	tx_work;
 	unsigned long		backoff;
+	unsigned long		dialled;
 	bool			attaching;
 	bool			dial_wanted;
 	bool			backing_off;

@@ -113,14 +113,15 @@ static struct addr_entry *entry_find(struct net *net, const struct in6_addr *add
 	return NULL;
 }
 
-static struct rds_rdma_dev *lookup(struct net *net, const struct in6_addr *addr, u32 scope)
+static struct rds_rdma_dev *lookup(struct rds_rdma_laddr *la)
 {
 	struct rds_rdma_dev *dev = NULL;
 	struct addr_entry *e;
 
 	spin_lock_bh(&addrs_lock);
-	e = entry_find(net, addr, scope);
+	e = entry_find(la->net, &la->addr, la->scope);
 	if (e) {
+		la->ifindex = e->la.ifindex;
 		dev = e->dev;
 		kref_get(&dev->ref);
 	}
@@ -128,17 +129,24 @@ static struct rds_rdma_dev *lookup(struct net *net, const struct in6_addr *addr,
 	return dev;
 }
 
-struct rds_rdma_dev *rds_rdma_dev_by_addr(struct net *net, const struct in6_addr *addr,
-					  u32 scope)
+struct rds_rdma_dev *rds_rdma_dev_by_laddr(struct rds_rdma_laddr *la)
 {
-	struct rds_rdma_dev *dev = lookup(net, addr, scope);
+	struct rds_rdma_dev *dev = lookup(la);
 
 	/* Something changed just now, and the address may be what did. */
 	if (!dev && work_busy(&scan_work)) {
 		flush_work(&scan_work);
-		dev = lookup(net, addr, scope);
+		dev = lookup(la);
 	}
 	return dev;
+}
+
+struct rds_rdma_dev *rds_rdma_dev_by_addr(struct net *net, const struct in6_addr *addr,
+					  u32 scope)
+{
+	struct rds_rdma_laddr la = { .net = net, .addr = *addr, .scope = scope };
+
+	return rds_rdma_dev_by_laddr(&la);
 }
 
 /* Implements &rds_transport.addr_local; loopback addresses are never in the table. */
@@ -265,9 +273,7 @@ static bool open_listener(struct addr_entry *e)
 
 static void end_conn(struct rds_rdma_conn *conn, void *arg)
 {
-	const struct rds_rdma_laddr *la = arg;
-
-	rds_rdma_conn_addr_gone(conn, la->net, &la->addr, la->scope);
+	rds_rdma_conn_addr_gone(conn, arg);
 }
 
 /* Under scan_lock.  Connections are the device's affair if that goes as a whole. */
@@ -446,6 +452,11 @@ static void scan_new(struct list_head *found, bool *retry)
 	}
 }
 
+static void unpark(struct rds_rdma_dev *dev, void *arg)
+{
+	rds_rdma_link_unpark(dev);
+}
+
 static void scan(struct work_struct *work)
 {
 	struct kinds kinds = {};
@@ -469,6 +480,7 @@ static void scan(struct work_struct *work)
 	}
 	list_for_each_entry_safe(f, tmp, &found, node)
 		kfree(f);
+	rds_rdma_dev_each(unpark, NULL);
 	if (retry || tentative)
 		queue_delayed_work(rds_rdma_wq, &retry_work, RETRY_TIME);
 	mutex_unlock(&scan_lock);

@@ -37,6 +37,7 @@
 #include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
 
+#include "devlayer.h"
 #include "rdma.h"
 
 #define RDS_RDMA_RESOLVE_MS	5000
@@ -399,6 +400,7 @@ static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *pa
 			 struct rds_rdma_dev *dev)
 {
 	struct net *net = id->route.addr.dev_addr.net;
+	struct rds_rdma_laddr local = { .net = net };
 	struct rds_rdma_conn *conn;
 	struct rds_rdma_peer peer;
 	struct rds_path_addr addr;
@@ -409,9 +411,18 @@ static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *pa
 		rds_drop(net, RDS_DROP_BAD_PRIVDATA);
 		return false;
 	}
-	conn = rds_rdma_conn_new(dev);
+	local.addr = addr.laddr;
+	local.scope = addr.ifindex;
+	local.ifindex = id->route.addr.dev_addr.bound_dev_if;
+	conn = rds_rdma_conn_new(dev, &local);
 	if (!conn) {
 		rds_drop(net, RDS_DROP_NO_MEMORY);
+		return false;
+	}
+	/* It is entered: either this sees that the interface goes, or that sees the connection. */
+	if (!rds_rdma_link_usable(&local)) {
+		rds_drop(net, RDS_DROP_LOCAL_RECONFIG);
+		rds_rdma_conn_free(conn);
 		return false;
 	}
 	conn->id = id;

@@ -24,6 +24,7 @@ struct rdma_cm_event;
 struct rdma_cm_id;
 struct rds_rdma_conn;
 struct rds_rdma_dev;
+struct rds_rdma_laddr;
 
 /**
  * struct rds_rdma_cm - a connection and the CM
@@ -32,19 +33,21 @@ struct rds_rdma_dev;
  * @connecting: the CM of an iWARP device has been asked to connect or to accept and has not
  *	answered yet; destroying the id would wait for the answer
  * @late_of: the path it belonged to, when it is closed and @connecting; only to be compared
+ * @parked: nothing is left but the id, whose end has to wait (link.c); under rds_rdma_dev.lock
  * @offered: receives that our private data tell of
  * @self_node: in the list of attempts to connect to an own address (cm.c)
  * @responder_resources: READs and atomics that the peer may have under way
  * @initiator_depth: and we
  * @timer: ends an attempt that takes too long, and takes errors out of hard interrupts
  * @qp_error: the queue pair reported an error, @timer is to say so
- * @reap_work: the rest of path_close, when that must not wait for the CM
+ * @reap_work: the rest of path_close, when that must not wait for the CM or the link
  */
 struct rds_rdma_cm {
 	spinlock_t		lock;
 	enum rds_drop_reason	why;
 	bool			connecting;
 	const void		*late_of;
+	bool			parked;
 	u32			offered;
 	struct list_head	self_node;
 	u8			responder_resources;
@@ -56,8 +59,9 @@ struct rds_rdma_cm {
 
 /* conn.c */
 
-/* A new connection, entered at @dev; NULL without memory, or if the device goes. */
-struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev);
+/* A new connection of @local, entered at @dev; NULL without memory, or if the device goes. */
+struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev,
+					const struct rds_rdma_laddr *local);
 
 /* End of a connection that never had a path nor a queue pair; its id is not touched. */
 void rds_rdma_conn_free(struct rds_rdma_conn *conn);
@@ -73,6 +77,14 @@ bool rds_rdma_conn_answered(struct rds_rdma_conn *conn);
 
 /* The CM says that the connection is established, and all that precedes that is done. */
 void rds_rdma_conn_established(struct rds_rdma_conn *conn);
+
+/* link.c */
+
+/*
+ * A connection that is nothing but an id any more, and is entered as closing, ends: if the id
+ * cannot be destroyed now, true, and reap_work comes when it can.
+ */
+bool rds_rdma_link_park(struct rds_rdma_conn *conn);
 
 /* cm.c */
 

@@ -19,6 +19,7 @@
  *     queue pair, which needs no CM, ends the data path, and leaves the rest to reap_work.  The
  *     device waits for that; no upcall comes out of it.  A path that has left RDS_RDMA_LATE_MAX
  *     of those behind does not dial until one of them is gone.
+ *   - An interface that is down.  See link.c; an id that cannot be destroyed is parked there.
  *   - A dead peer.  The CM of InfiniBand gives up after a minute, TCP after two.  @timer fails
  *     what is not up after RDS_RDMA_SETUP_TIME, whoever opened it; the core tries again.
  *   - ib_drain_qp() waits for the device and not for the peer: it moves the queue pair to the
@@ -48,6 +49,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include "devlayer.h"
 #include "rdma.h"
 
 /* From the start of an attempt to the first moment at which messages can flow */
@@ -105,20 +107,10 @@ void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn)
 	rds_rdma_conn_fail(conn, RDS_DROP_DEVICE_GONE);
 }
 
-void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn, struct net *net,
-			     const struct in6_addr *laddr, u32 scope)
+void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn, const struct rds_rdma_laddr *la)
 {
-	const struct rds_path *path;
-	bool hit;
-
-	/* the path is not looked at once path_close may have returned */
-	spin_lock_bh(&conn->cm.lock);
-	path = conn->path;
-	hit = path && !conn->ending && net_eq(path->net, net) &&
-	      ipv6_addr_equal(&path->addr->laddr, laddr) &&
-	      (!scope || path->addr->ifindex == scope);
-	spin_unlock_bh(&conn->cm.lock);
-	if (hit)
+	if (net_eq(conn->local.net, la->net) && ipv6_addr_equal(&conn->local.addr, &la->addr) &&
+	    (!la->scope || conn->local.scope == la->scope))
 		rds_rdma_conn_fail(conn, RDS_DROP_ADDR_GONE);
 }
 
@@ -200,7 +192,7 @@ static bool conn_too_many_late(struct rds_rdma_conn *conn)
 	unsigned int n = 0;
 
 	spin_lock_bh(&conn->dev->lock);
-	list_for_each_entry(other, &conn->dev->conns, dev_node)
+	list_for_each_entry(other, &conn->dev->closing, dev_node)
 		n += READ_ONCE(other->cm.late_of) == conn->path;
 	spin_unlock_bh(&conn->dev->lock);
 	return n >= RDS_RDMA_LATE_MAX;
@@ -269,13 +261,20 @@ static void conn_connect_work(struct work_struct *work)
 	conn_open(container_of(work, struct rds_rdma_conn, connect_work));
 }
 
-/* Give back what is left of a connection that no path and no completion knows any more. */
+/*
+ * Give back what is left of a connection that no path and no completion knows any more.  It is
+ * entered as closing.
+ */
 static void conn_release(struct rds_rdma_conn *conn)
 {
 	if (conn->qp)
 		rdma_destroy_qp(conn->id);
+	conn->qp = NULL;
 	if (conn->cq)
 		ib_cq_pool_put(conn->cq, conn->nr_cqe);
+	conn->cq = NULL;
+	if (conn->id && rds_rdma_link_park(conn))
+		return;
 	if (conn->id)
 		rdma_destroy_id(conn->id);
 	rds_rdma_conn_free(conn);
@@ -287,17 +286,20 @@ static void conn_reap_work(struct work_struct *work)
 
 	cancel_work_sync(&conn->connect_work);
 	/* it may have been established after all; the queue pair is not let go otherwise */
-	rdma_disconnect(conn->id);
+	if (conn->qp)
+		rdma_disconnect(conn->id);
 	conn_release(conn);
 }
 
-struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev)
+struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev,
+					const struct rds_rdma_laddr *local)
 {
 	struct rds_rdma_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 
 	if (!conn)
 		return NULL;
 	conn->dev = dev;
+	conn->local = *local;
 	spin_lock_init(&conn->cm.lock);
 	spin_lock_init(&conn->tx_lock);
 	INIT_LIST_HEAD(&conn->dev_node);
@@ -355,19 +357,24 @@ static bool path_set_conn(struct rds_path *path, struct rds_rdma_conn *conn)
 
 int rds_rdma_path_connect(struct rds_path *path)
 {
-	const struct rds_path_addr *addr = path->addr;
+	struct rds_rdma_laddr local = {
+		.net	= path->net,
+		.addr	= path->addr->laddr,
+		.scope	= path->addr->ifindex,
+	};
 	struct rds_rdma_conn *conn;
 	struct rds_rdma_dev *dev;
-	int err = -ENODEV;
+	int err = -ENETDOWN;
 
-	dev = rds_rdma_dev_by_addr(path->net, &addr->laddr, addr->ifindex);
+	dev = rds_rdma_dev_by_laddr(&local);
 	if (!dev)
 		return -ENODEV;
-	conn = rds_rdma_conn_new(dev);
+	conn = rds_rdma_conn_new(dev, &local);
 	rds_rdma_dev_put(dev);
 	if (!conn)
 		return -ENOMEM;
-	if (path_set_conn(path, conn))
+	/* entered first: either this sees that the interface goes, or that sees the connection */
+	if (path_set_conn(path, conn) && rds_rdma_link_usable(&local))
 		err = rds_rdma_cm_dial(conn);
 	if (err)
 		rds_rdma_path_close(path, false);
@@ -390,13 +397,21 @@ void rds_rdma_path_attach(struct rds_path *path, void *handle)
 	conn_open(conn);
 }
 
+/* May the CM be made to send something?  See link.c. */
+static bool conn_may_speak(const struct rds_rdma_conn *conn)
+{
+	return conn->dev->props.iwarp || rds_rdma_link_ok(&conn->local);
+}
+
 void rds_rdma_conn_drop(struct net *net, void *handle)
 {
 	struct rds_rdma_conn *conn = handle;
 
+	rds_rdma_dev_closing(conn->dev, conn);
 	/* its handler may still be running, for which both wait */
 	rdma_lock_handler(conn->id);
-	rds_rdma_cm_reject(conn->id);
+	if (conn_may_speak(conn))
+		rds_rdma_cm_reject(conn->id);
 	rdma_unlock_handler(conn->id);
 	conn_release(conn);
 }
@@ -427,22 +442,23 @@ static void conn_close(struct rds_rdma_conn *conn)
 {
 	bool late = conn_end(conn);
 
+	rds_rdma_dev_closing(conn->dev, conn);
 	if (conn->qp) {
-		if (!late)
+		if (!late && conn_may_speak(conn))
 			rdma_disconnect(conn->id);
 		ib_drain_qp(conn->qp);
 	}
 	rds_rdma_data_stop(conn);
-	if (!late) {
-		conn_release(conn);
-		return;
-	}
 	spin_lock_bh(&conn->cm.lock);
-	WRITE_ONCE(conn->cm.late_of, conn->path);
+	if (late)
+		WRITE_ONCE(conn->cm.late_of, conn->path);
 	conn->path = NULL;
 	conn->rpath = NULL;
 	spin_unlock_bh(&conn->cm.lock);
-	queue_work(rds_rdma_wq, &conn->cm.reap_work);
+	if (late)
+		queue_work(rds_rdma_wq, &conn->cm.reap_work);
+	else
+		conn_release(conn);
 }
 
 /*

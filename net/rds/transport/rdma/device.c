@@ -11,6 +11,7 @@
 static LIST_HEAD(devs);
 static DEFINE_MUTEX(devs_lock);		/* changes of the list, and long walks */
 static DEFINE_SPINLOCK(devs_spin);	/* changes, and look-up in CM handlers */
+static u64 devs_serial;			/* under both */
 static DEFINE_MUTEX(tell_lock);		/* one walk over connections at a time */
 
 static void dev_free(struct kref *ref)
@@ -35,6 +36,22 @@ struct rds_rdma_dev *rds_rdma_dev_get(struct ib_device *ib)
 	spin_lock_bh(&devs_spin);
 	list_for_each_entry(dev, &devs, node) {
 		if (dev->ib == ib) {
+			kref_get(&dev->ref);
+			found = dev;
+			break;
+		}
+	}
+	spin_unlock_bh(&devs_spin);
+	return found;
+}
+
+struct rds_rdma_dev *rds_rdma_dev_after(u64 serial)
+{
+	struct rds_rdma_dev *dev, *found = NULL;
+
+	spin_lock_bh(&devs_spin);
+	list_for_each_entry(dev, &devs, node) {
+		if (dev->serial > serial) {
 			kref_get(&dev->ref);
 			found = dev;
 			break;
@@ -120,14 +137,13 @@ void rds_rdma_dev_each_conn(struct rds_rdma_dev *dev,
 			    void (*fn)(struct rds_rdma_conn *conn, void *arg), void *arg)
 {
 	struct rds_rdma_conn *conn;
-	LIST_HEAD(todo);
 
 	mutex_lock(&tell_lock);
 	spin_lock_bh(&dev->lock);
 	/* Those that enter from here on go to the list proper and are not met; nor need they be. */
-	list_splice_init(&dev->conns, &todo);
-	while (!list_empty(&todo)) {
-		conn = list_first_entry(&todo, struct rds_rdma_conn, dev_node);
+	list_splice_init(&dev->conns, &dev->walk);
+	while (!list_empty(&dev->walk)) {
+		conn = list_first_entry(&dev->walk, struct rds_rdma_conn, dev_node);
 		list_move_tail(&conn->dev_node, &dev->conns);
 		WRITE_ONCE(dev->telling, conn);
 		spin_unlock_bh(&dev->lock);
@@ -198,6 +214,7 @@ static int dev_add(struct ib_device *ib)
 	dev->ib = ib;
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->conns);
+	INIT_LIST_HEAD(&dev->walk);
 	INIT_LIST_HEAD(&dev->closing);
 	init_waitqueue_head(&dev->idle);
 	props_fill(&dev->props, ib);
@@ -217,6 +234,7 @@ static int dev_add(struct ib_device *ib)
 
 	mutex_lock(&devs_lock);
 	spin_lock_bh(&devs_spin);
+	dev->serial = ++devs_serial;
 	list_add_tail(&dev->node, &devs);
 	spin_unlock_bh(&devs_spin);
 	mutex_unlock(&devs_lock);
@@ -238,7 +256,8 @@ static bool dev_unused(struct rds_rdma_dev *dev)
 	bool unused;
 
 	spin_lock_bh(&dev->lock);
-	unused = list_empty(&dev->conns) && list_empty(&dev->closing) && !dev->users;
+	unused = list_empty(&dev->conns) && list_empty(&dev->walk) &&
+		 list_empty(&dev->closing) && !dev->users;
 	spin_unlock_bh(&dev->lock);
 	return unused;
 }
@@ -262,6 +281,7 @@ static void dev_remove(struct ib_device *ib, void *data)
 	/* In this order: no new connections from peers, none of those that are, no new keys. */
 	rds_rdma_addr_dev_gone(dev);
 	rds_rdma_dev_each_conn(dev, tell_gone, NULL);
+	rds_rdma_link_unpark(dev);
 	rds_rdma_registrar_stop(dev);
 	wait_event(dev->idle, dev_unused(dev));
 	rds_rdma_mr_dev_gone(dev);
@@ -286,14 +306,21 @@ int rds_rdma_dev_init(void)
 
 	if (err)
 		return err;
-	err = ib_register_client(&rds_rdma_client);
+	err = rds_rdma_link_init();
 	if (err)
-		rds_rdma_addr_exit();
+		goto out_addr;
+	err = ib_register_client(&rds_rdma_client);
+	if (!err)
+		return 0;
+	rds_rdma_link_exit();
+out_addr:
+	rds_rdma_addr_exit();
 	return err;
 }
 
 void rds_rdma_dev_exit(void)
 {
 	ib_unregister_client(&rds_rdma_client);
+	rds_rdma_link_exit();
 	rds_rdma_addr_exit();
 }

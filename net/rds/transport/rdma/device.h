@@ -67,6 +67,20 @@ struct rds_rdma_props {
 	u8	max_init_rd_atom;
 };
 
+/**
+ * struct rds_rdma_laddr - a local address
+ * @net: namespace, no reference
+ * @addr: IPv4 as v4-mapped
+ * @scope: interface for link-local addresses, otherwise 0
+ * @ifindex: interface that has it
+ */
+struct rds_rdma_laddr {
+	struct net	*net;
+	struct in6_addr	addr;
+	u32		scope;
+	int		ifindex;
+};
+
 /* Keys come in two sizes (pages) */
 #define RDS_RDMA_MR_SMALL	16
 #define RDS_RDMA_MR_LARGE	RDS_MEM_MAX_PAGES
@@ -91,12 +105,14 @@ struct rds_rdma_mr_pool {
  * struct rds_rdma_dev - a device
  * @ref: see above
  * @node: in the list of devices
+ * @serial: they are numbered in the order of that
  * @ib: the device; NULL once it is gone
  * @pd: protection domain of all that we have there
  * @props: what it can do
  * @lock: see above
  * @gone: it is being removed
  * @conns: connections that use it, rds_rdma_conn.dev_node
+ * @walk: likewise, those that are still to be told something
  * @closing: likewise, those that are ending
  * @telling: connection that is being told something and must not leave meanwhile
  * @users: calls that use @ib right now (rds_rdma_dev_hold())
@@ -109,12 +125,14 @@ struct rds_rdma_mr_pool {
 struct rds_rdma_dev {
 	struct kref			ref;
 	struct list_head		node;
+	u64				serial;
 	struct ib_device		*ib;
 	struct ib_pd			*pd;
 	struct rds_rdma_props		props;
 	spinlock_t			lock;
 	bool				gone;
 	struct list_head		conns;
+	struct list_head		walk;
 	struct list_head		closing;
 	struct rds_rdma_conn		*telling;
 	unsigned int			users;
@@ -135,6 +153,9 @@ void rds_rdma_dev_put(struct rds_rdma_dev *dev);
  */
 struct rds_rdma_dev *rds_rdma_dev_by_addr(struct net *net, const struct in6_addr *addr,
 					  u32 scope);
+
+/* The same, of @la; fills in its ifindex. */
+struct rds_rdma_dev *rds_rdma_dev_by_laddr(struct rds_rdma_laddr *la);
 
 /*
  * Enter a connection; false if the device is going.  While it is entered the device waits for

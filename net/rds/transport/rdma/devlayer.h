@@ -12,7 +12,10 @@
  *       > rtnl (inside ib_core)
  *   addrs_lock (addr.c, spin): look-up in the table; a leaf
  *   rds_rdma_registrar.lock (spin, bh) > what ib_post_send() takes
- *   rds_rdma_dev.lock (spin, bh): a leaf
+ *   rds_rdma_dev.lock (spin, bh): a leaf, but for link_lock
+ *
+ *   Notifiers of link.c come with the RTNL held, and take tell_lock (device.c, mutex), under
+ *	which nobody waits for the RTNL, and spinlocks.
  */
 #ifndef _RDS_RDMA_DEVLAYER_H
 #define _RDS_RDMA_DEVLAYER_H
@@ -40,25 +43,17 @@ void rds_rdma_dev_release(struct rds_rdma_dev *dev);
 /* Call @fn for every device; they stay in place meanwhile.  May sleep. */
 void rds_rdma_dev_each(void (*fn)(struct rds_rdma_dev *dev, void *arg), void *arg);
 
+/*
+ * The device that was found first after that of number @serial (0: the first of all), counted, or
+ * NULL.  Any context but hard interrupts.
+ */
+struct rds_rdma_dev *rds_rdma_dev_after(u64 serial);
+
 /* Call @fn for every connection that is entered.  @fn may sleep but not wait for it to leave. */
 void rds_rdma_dev_each_conn(struct rds_rdma_dev *dev,
 			    void (*fn)(struct rds_rdma_conn *conn, void *arg), void *arg);
 
 /* addr.c */
-
-/**
- * struct rds_rdma_laddr - a local address
- * @net: namespace, no reference
- * @addr: IPv4 as v4-mapped
- * @scope: interface for link-local addresses, otherwise 0
- * @ifindex: interface that has it
- */
-struct rds_rdma_laddr {
-	struct net	*net;
-	struct in6_addr	addr;
-	u32		scope;
-	int		ifindex;
-};
 
 int rds_rdma_addr_init(void);
 void rds_rdma_addr_exit(void);
@@ -69,6 +64,22 @@ void rds_rdma_addr_net_exit(struct net *net);
 bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
 			  unsigned int failed);
 void rds_rdma_sockaddr(struct sockaddr_storage *ss, const struct rds_rdma_laddr *la, u16 port);
+
+/* link.c */
+
+/*
+ * Does packets of an address find their way out?  While one of these two goes they still do; new
+ * connections are not to be begun any more (_usable).  @la->net must be there.  Any context but
+ * hard interrupts.
+ */
+bool rds_rdma_link_ok(const struct rds_rdma_laddr *la);
+bool rds_rdma_link_usable(const struct rds_rdma_laddr *la);
+
+/* Those parked whose link is good again, or all if the device goes, are released. */
+void rds_rdma_link_unpark(struct rds_rdma_dev *dev);
+
+int rds_rdma_link_init(void);
+void rds_rdma_link_exit(void);
 
 /* registrar.c */
 

@@ -68,7 +68,8 @@ struct rds_rdma_path {
  * @path: the path
  * @rpath: its private part
  * @dev: device, entered
- * @dev_node: in rds_rdma_dev.conns
+ * @dev_node: in rds_rdma_dev.conns, later .closing
+ * @local: its local address
  * @id: CM id; its context is this
  * @qp: queue pair, @id's
  * @cq: shared completion queue from the device's pool
@@ -124,6 +125,7 @@ struct rds_rdma_conn {
 	struct rds_rdma_path	*rpath;
 	struct rds_rdma_dev	*dev;
 	struct list_head	dev_node;
+	struct rds_rdma_laddr	local;
 	struct rdma_cm_id	*id;
 	struct ib_qp		*qp;
 	struct ib_cq		*cq;
@@ -187,8 +189,7 @@ int rds_rdma_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
 /* The device goes: end this connection.  Called once, from process context. */
 void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn);
 /* A local address goes: end the connection if it has this one. */
-void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn, struct net *net,
-			     const struct in6_addr *laddr, u32 scope);
+void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn, const struct rds_rdma_laddr *la);
 
 /*
  * The connection failed: nothing more is posted, the core is told (rds_path_lost()), later calls
