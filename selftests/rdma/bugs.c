@@ -101,10 +101,12 @@ static bool pins_back(long before)
 {
 	uint64_t end = now_ns() + 15000000000ull * r.slow;
 	struct timespec pause = { .tv_nsec = 20000000 };
+	long now = pins();
 
-	while (pins() > before && now_ns() < end)
+	for (; now > before && now_ns() < end; now = pins())
 		nanosleep(&pause, NULL);
-	return pins() <= before;
+	printf("# pinned pages: %ld, before %ld\n", now, before);
+	return now <= before;
 }
 
 /* ---- keys and requests */
