@@ -109,16 +109,17 @@ rdma_conns() {
 	"$RDS_BIN/rds-info" -aI | awk '$1 ~ /[.:]/ && $3 ~ /^[0-9]+$/ && $1 !~ /^::ffff:/ { n++ } END { print n + 0 }'
 }
 
-# With all sockets closed: the registrar's pair with a listener, one protection domain and one queue of
-# its own, one queue pair for each connection; and of keys, once those that are kept are given back,
-# no more than the one that connections may have for themselves.
+# With all sockets closed: the registrar's pair (on RoCE one queue pair without an id), one protection
+# domain and one queue of its own, one queue pair for each connection; and of keys, once those that are
+# kept are given back, no more than the one that connections may have for themselves.
 rdma_idle() {
-	_n=$(rdma_conns) _ends=1
+	_n=$(rdma_conns) _ends=1 _reg=2
+	[ "$RDMA_DEV" != rxe ] || _reg=1
 	[ -z "${RDS_ONE:-}" ] || _ends=2
 	"$RDS_BIN/rds-rdmat" flush "$RDS_SELF4" || return 1
-	[ "$(rdma_count pd)" = 1 ] && [ "$(rdma_count cq)" -le 1 ] && [ "$(rdma_count qp)" -ge $((2 + _n)) ] &&
-		[ "$(rdma_count qp)" -le $((2 + _ends * _n)) ] && [ "$(rdma_count mr)" -le $((_ends * _n)) ] &&
-		[ "$(rdma_ours cm_id | grep -vc 'state LISTEN')" = "$(rdma_count qp)" ]
+	[ "$(rdma_count pd)" = 1 ] && [ "$(rdma_count cq)" -le 1 ] && [ "$(rdma_count qp)" -ge $((_reg + _n)) ] &&
+		[ "$(rdma_count qp)" -le $((_reg + _ends * _n)) ] && [ "$(rdma_count mr)" -le $((_ends * _n)) ] &&
+		[ $(($(rdma_ours cm_id | grep -vc 'state LISTEN') + 2 - _reg)) = "$(rdma_count qp)" ]
 }
 
 rdma_none() {
