@@ -35,6 +35,8 @@ struct bench_link {
 void die(const char *what) __attribute__((noreturn));
 double now(void);
 void enter_netns(const char *name);
+/* The measured time begins or ends, for profile.py */
+void sampling(bool on);
 void link_tell(int fd);
 void link_wait(int fd);
 

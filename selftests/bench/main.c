@@ -51,6 +51,18 @@ void enter_netns(const char *name)
 	close(fd);
 }
 
+void sampling(bool on)
+{
+	int fd;
+
+	if (!getenv("BENCH_PROFILE"))
+		return;
+	fd = open("/proc/bench_sampler", O_WRONLY);
+	if (fd < 0 || write(fd, on ? "1" : "0", 1) != 1)
+		die("sampler");
+	close(fd);
+}
+
 void link_tell(int fd)
 {
 	if (write(fd, "", 1) != 1)

@@ -102,6 +102,7 @@ void memop_tx(const struct bench *b, const struct bench_link *l)
 		receive(fd, &args.cookie);
 	while (done < warm + b->count) {
 		if (done == warm && !start) {
+			sampling(true);
 			start = now();
 			sent = done;
 		}
@@ -112,7 +113,9 @@ void memop_tx(const struct bench *b, const struct bench_link *l)
 		}
 		done += receive(fd, NULL);
 	}
-	printf("%.1f\n", b->count / (now() - start));
+	start = now() - start;
+	sampling(false);
+	printf("%.1f\n", b->count / start);
 	link_tell(l->to_rx[1]);
 }
 

@@ -85,6 +85,7 @@ void rds_rate_tx(const struct bench *b, const struct bench_link *l)
 	for (i = 0; i < warm; i++)
 		rds_send(b, fd, i, buf);
 	link_wait(l->to_tx[0]);
+	sampling(true);
 	start = now();
 	if (write(l->to_rx[1], &start, sizeof(start)) != sizeof(start))
 		die("pipe");
@@ -132,6 +133,7 @@ void rds_rate_rx(const struct bench *b, const struct bench_link *l)
 	link_tell(l->to_tx[1]);
 	rds_take(fd, nfd, buf, b->size, b->count);
 	end = now();
+	sampling(false);
 	link_tell(l->to_tx[1]);
 	if (read(l->to_rx[0], &start, sizeof(start)) != sizeof(start))
 		die("pipe");

@@ -94,12 +94,14 @@ void rtt_tx(const struct bench *b, const struct bench_link *l)
 
 	if (!t)
 		die("calloc");
+	sampling(true);
 	for (i = 0; i < b->count; i++) {
 		start = now();
 		send_to(b, fd, true, buf, b->size, BENCH_PORT);
 		take(fd, buf, b->size);
 		t[i] = now() - start;
 	}
+	sampling(false);
 	report(t, b->count);
 }
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# run.sh [rdma]
+# run.sh [rdma] [profile]
 # Inside the guest: every row on in-tree RDS, on ours and on framed TCP, in one boot, each the
 # median of three.  Words in RDS_ARGS select rows by name, a number there changes the three.
-# With rdma, the rows of rows.rdma over rdma_rxe instead, without TCP.
+# With rdma, the rows of rows.rdma over rdma_rxe instead, without TCP. With profile among the
+# words each row is run once, and printed are the samples of bench_sampler: see profile.py.
 . selftests/lib/lib.sh
 . selftests/lib/stack.sh
 
@@ -13,8 +14,10 @@ table=selftests/bench/rows
 out=/tmp/bench
 repeat=3
 select=
-for w in $RDS_ARGS; do
+profile=
+for w in ${2:-} $RDS_ARGS; do
 	case "$w" in
+	profile)	profile=1 repeat=1 ;;
 	[0-9]*)	repeat=$w ;;
 	*)	select="$select $w" ;;
 	esac
@@ -65,11 +68,32 @@ measure() {
 	done | sort -g | sed -n "$((repeat / 2 + 1))p"
 }
 
+# What the device and the stack have counted, as lines "name value"
+counted() {
+	grep -H . /sys/class/infiniband/*/ports/1/hw_counters/* 2>/dev/null | sed 's/.*\///; s/:/ /'
+	"$RDS_BIN/rds-info" -c | awk 'NF == 2'
+}
+
+# samples STACK ROW COUNT: where the measured time of a row went, and what was counted meanwhile
+samples() {
+	counted >$out/after
+	awk -v p="# counted | $1 | $2" 'NR == FNR { was[$1] = $2; next }
+		$2 != was[$1] && $1 != "lifespan" { print p, "|", $1, "|", $2 - was[$1] }' \
+		$out/before $out/after
+	sort /proc/bench_sampler | uniq -c | sort -rn | while read -r n owner func; do
+		echo "# profile | $1 | $2 | $3 | $n | $owner | $func"
+	done
+}
+
 # run_stack NAME PROTO
 run_stack() {
 	rows | while IFS='|' read -r name what fam size count socks dests floor tcp; do
 		[ "$1" != tcp ] || [ "$tcp" = yes ] || continue
+		# in-tree does not get that far: its limit of receive memory is spent on idle rings
+		[ "$1 $what" != "intree idle" ] || continue
+		[ -z "$profile" ] || counted >$out/before
 		v=$(measure "$2" "$what" "$fam" "$size" "$count" "$socks" "$dests" </dev/null)
+		[ -z "$profile" ] || samples "$1" "$name" "$count"
 		echo "$v" >$out/$name.$1
 		echo "# $1 $name $v"
 	done
@@ -109,6 +133,10 @@ if [ $over = rdma ]; then
 	setup_rdma || { echo "not ok - device"; exit 1; }
 else
 	setup
+fi
+if [ -n "$profile" ]; then
+	insmod "$RDS_TOP/build/mod/$RDS_KERNEL/testko/bench_sampler.ko" || exit 1
+	export BENCH_PROFILE=1
 fi
 for s in intree ours; do
 	start_stack $s || { echo "not ok - load $s"; exit 1; }

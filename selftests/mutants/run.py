@@ -7,7 +7,8 @@
 
 A test proves something only if it passes without the patch: all are run on the unpatched code first.
 The patched modules are built in one copy of the tree and then loaded one after the other in a guest;
-one that takes the guest down with it is followed by a new guest for the rest.
+one that takes the guest down with it is followed by a new guest for the rest. Lines of two guests and those
+with an RDMA device have guests of their own for each patch.
 The last line is "N passed, N failed, N skipped"; the exit status is 1 when a patch survives.
 """
 
@@ -30,6 +31,7 @@ KERNEL = os.environ.get("KERNEL") or "6.12"
 BASE = "unpatched"
 JOBS = os.environ.get("RDS_JOBS") or "2"
 CASE_S = 20             # guest seconds for one case, unless its line says less
+OWN_S = 150             # and for a line with guests of its own
 CRASH = re.compile(r"Kernel panic|Oops|BUG: |hung_task|soft lockup|rcu: .*stall")
 
 
@@ -180,10 +182,7 @@ def build_mutants(mutants):
     err = build_modules(BASE)
     if err:
         raise SystemExit("mutants: the unpatched modules do not build: " + err)
-    with open(os.path.join(OUT, "ko", BASE, "rds.ko"), "rb") as f:
-        plain = f.read()
-    with open(os.path.join(OUT, "ko", BASE, "rds_tcp.ko"), "rb") as f:
-        plain_tcp = f.read()
+    plain = identities(BASE)
     for i, m in enumerate(sorted(mutants, key=lambda m: m.path), 1):
         with Patched(m):
             err = build_modules(m.name)
@@ -191,14 +190,14 @@ def build_mutants(mutants):
         if err:
             m.verdict, m.why = "build", err
             say(m)
-        elif identities(m.name) == [vmconf.identity(plain), vmconf.identity(plain_tcp)]:
+        elif identities(m.name) == plain:
             m.verdict, m.why = "build", "the modules are the same with it"
             say(m)
 
 
 def identities(name):
     found = []
-    for mod in ("rds", "rds_tcp"):
+    for mod in ("rds", "rds_tcp", "rds_rdma"):
         with open(os.path.join(OUT, "ko", name, mod + ".ko"), "rb") as f:
             found.append(vmconf.identity(f.read()))
     return found
@@ -306,6 +305,74 @@ class Guests:
             self.verdicts[name] = {"name": name, "all": "silent", "why": "the guest ends without a word"}
 
 
+# --- lines with guests of their own ---------------------------------------------------------------
+
+def own_fields(line):
+    """The fields of its case line, if it is one for which inguest.py will not do; or None."""
+    for path in glob.glob(os.path.join(TOP, "selftests", "*", "cases")):
+        with open(path, encoding="utf-8") as f:
+            for text in f:
+                field = [x.strip() for x in text.split("|", 6)]
+                if len(field) == 7 and field[0] == line:
+                    return field if field[1] == "2" or "/rdma" in field[6] else None
+    return None
+
+
+def own_command(command, case):
+    """Of the tests of run.sh only the one that the case belongs to, over IPv4."""
+    word = re.match(r"rdma\.([a-z]+)", case)
+    head = re.match(r"(.*selftests/rdma/run\.sh \w+ [\w-]+) (.*)", command)
+    if not head or not word:
+        return command
+    wanted = [t for t in head.group(2).split() if t.split(":")[0].split("/")[-1] == word.group(1)]
+    return "RDS_FAMILIES=4 %s %s" % (head.group(1), " ".join(wanted)) if wanted else command
+
+
+def own_run(ident, line, case):
+    """What became of a case, and why."""
+    field = own_fields(line)
+    command = own_command(field[6], case)
+    if command != field[6]:
+        field[4], field[6] = str(min(int(field[4]), OWN_S)), command
+    cases = os.path.join(OUT, "cases.own")
+    with open(cases, "w", encoding="utf-8") as f:
+        f.write(" | ".join(field) + "\n")
+    argv = [os.path.join(vmconf.VM, "run.py"), "--kernel", KERNEL, "--no-build", "--verbose",
+            "--cases-file", cases]
+    env = dict(os.environ, CASES="", RDS_EXPECT_ALL="", RDS_KO=os.path.join(OUT, "ko", ident))
+    p = subprocess.run(argv, env=env, cwd=TOP, stdin=subprocess.DEVNULL, text=True, check=False,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+    with open(os.path.join(OUT, "own." + ident), "w", encoding="utf-8") as f:
+        f.write(p.stdout)
+    said = [m.group(1) for m in re.finditer(r"^\s*[ab]\| (not ok|ok) \d+ %s(?=\s|$)" % re.escape(case),
+                                            p.stdout, re.M)]
+    if "not ok" in said:
+        return "fail", "not ok"
+    for name in "ab":
+        log = os.path.join(TOP, "build", "logs", KERNEL, "%s-%s.log" % (line, name))
+        if os.path.exists(log):
+            with open(log, encoding="utf-8", errors="replace") as f:
+                hit = CRASH.search(f.read())
+            if hit:
+                return "down", "the kernel: " + hit.group(0)
+    if said:
+        return "pass", ""
+    return ("late", "no end in time") if "no answer in time" in p.stdout else ("silent", "no result")
+
+
+def own_mutants(mutants):
+    sane = {}
+    for m in mutants:
+        if (m.line, m.case) not in sane:
+            sane[m.line, m.case] = own_run(BASE, m.line, m.case)
+        if sane[m.line, m.case][0] != "pass":
+            m.verdict = "base"
+            m.why = "its case does not pass without it: %s %s" % sane[m.line, m.case]
+        else:
+            m.verdict, m.why = own_run(m.name, m.line, m.case)
+        say(m)
+
+
 def verdict_of(got, case):
     if got is None:
         return "silent", "was not run"
@@ -317,6 +384,10 @@ def verdict_of(got, case):
 def vm_mutants(mutants):
     build_mutants(mutants)
     mutants = [m for m in mutants if m.verdict is None]
+    own_mutants([m for m in mutants if own_fields(m.line)])
+    mutants = [m for m in mutants if not own_fields(m.line)]
+    if not mutants:
+        return
     guests, sane = Guests(), {}
     got = guests.run(list(base_jobs(mutants)))
     for m in mutants:

@@ -83,7 +83,7 @@ device_loop() {
 	return $_rc
 }
 
-some_connection() { [ "$(rdma_objects qp)" -gt 3 ]; }
+some_connection() { [ "$(rdma_count qp)" -gt 3 ]; }
 
 # The module comes and goes while somebody binds.
 load_race() {
@@ -109,10 +109,10 @@ check bugs.ib_parameters parameters
 check bugs.ib_counters counters
 if [ "$dev" = rxe ]; then
 	check bugs.ib_port_v4 wait_for 10 listens "$RDS_SELF4" 18634
-	check bugs.ib_port_v6 wait_for 10 listens "[$RDS_SELF6]" 16385
+	check bugs.ib_port_v6 wait_for 10 listens "$RDS_SELF6" 16385
 else
 	check bugs.iwarp_port_v4 wait_for 10 listens "$RDS_SELF4" 18634
-	check bugs.iwarp_port_v6 wait_for 10 listens "[$RDS_SELF6]" 18634
+	check bugs.iwarp_port_v6 wait_for 10 listens "$RDS_SELF6" 18634
 fi
 check bugs.cve_2026_53077 namespace
 timeout $((200 * ${RDS_SLOW:-1})) "$RDS_BIN/rds-rdmabugs" "$dev" "$RDS_SELF4" "$RDS_PEER4"

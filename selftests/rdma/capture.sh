@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# capture.sh rxe|siw: messages and remote memory between two guests, captured in guest a and decoded
-# there by tshark and by capture.py.
+# capture.sh rxe|siw [TEST...]: messages and remote memory between two guests (tests as run.sh has
+# them), captured in guest a and decoded there by tshark and by capture.py.
 . selftests/lib/lib.sh
 
 dev=$1
-tests="ping 4/msg:-n,40 4/rmem 4/flags 4/freed"
+shift
+tests=${*:-ping 4/msg:-n,40 4/rmem 4/flags 4/freed}
 file=/run/rdma.pcap log=/run/tcpdump.log
 
 sniffing() { grep -q 'listening on' $log; }

@@ -206,6 +206,8 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 		return do_msg(r, q, a);
 	case ASK_POKE:
 		return poke(r);
+	case ASK_FLOOD:
+		return stall_flood(r, q);
 	case ASK_SEEN:
 		return do_seen(r, q, a);
 	default:

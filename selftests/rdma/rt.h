@@ -67,6 +67,7 @@ enum ask {
 	ASK_MSG,	/* a0 seed, a1 count, a2 resets, a3 port; text: way */
 	ASK_POKE,	/* cuts the connection from that side */
 	ASK_SEEN,	/* a0 ids, a1 ms to wait for more: v0 received, v1 twice or unknown */
+	ASK_FLOOD,	/* a0 messages from each of eight addresses, a1 port */
 	ASK_QUIT,
 };
 
@@ -152,5 +153,7 @@ void test_resets(struct rt *r);
 void test_opresets(struct rt *r);
 void test_fresh(struct rt *r);
 void test_freed(struct rt *r);
+void test_stall(struct rt *r);
+int stall_flood(struct rt *r, const struct areq *q);
 
 #endif

@@ -69,10 +69,12 @@ static void due_by_size_of_ring(void)
 	c.posted = 8;
 	EXPECT(rds_rdma_credit_due(&c, 16), "8 of 16");
 	EXPECT(!rds_rdma_credit_due(&c, 248), "8 of 248");
-	c.posted = 15;
-	EXPECT(!rds_rdma_credit_due(&c, 248), "15 of 248");
-	c.posted = 16;
-	EXPECT(rds_rdma_credit_due(&c, 248), "16 of 248");
+	c.posted = 123;
+	EXPECT(!rds_rdma_credit_due(&c, 248), "123 of 248");
+	c.posted = 124;
+	EXPECT(rds_rdma_credit_due(&c, 248), "124 of 248");
+	c.posted = 1;
+	EXPECT(rds_rdma_credit_due(&c, 1), "all there are");
 	c.posted = 0;
 	EXPECT(!rds_rdma_credit_due(&c, 0), "nothing to tell");
 }

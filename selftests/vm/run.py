@@ -4,7 +4,7 @@
 
     run.py [--kernel K] [--cases "WORDS"] [--cases-file FILE] [--list] [--shell] [--verbose]
 
-WORDS match the beginning of a line's name or a whole group. Environment: KERNEL, CASES, RDS_LOAD
+WORDS match the beginning of a line's name or a whole group; -WORD leaves those out. Environment: KERNEL, CASES, RDS_LOAD
 (ci or full), RDS_EXPECT_ALL=1, RDS_TIMEOUT_SCALE (else from the machine's load), RDS_ACCEL (tcg or
 kvm), RDS_ICOUNT=1, RDS_ARGS, RDS_PARALLEL (guests side by side; 1),
 RDS_RETRY=1 (a line that fails is run once more, and said to have been).
@@ -123,7 +123,12 @@ class Line:
         return "all" in self.kernels or kernel in self.kernels
 
     def selected(self, words):
-        return not words or any(self.group == w or self.name.startswith(w) for w in words)
+        def fits(word):
+            return self.group == word or self.name.startswith(word)
+
+        yes = [w for w in words if not w.startswith("-")]
+        return ((not yes or any(map(fits, yes)))
+                and not any(fits(w[1:]) for w in words if w.startswith("-")))
 
 
 def read_lines(paths):

@@ -94,7 +94,7 @@ class Kernel:
     def ours(self):
         """{module: bytes} of our modules as last built for this kernel."""
         found = {}
-        ko = os.path.join(BUILD, "mod", self.name, "ko")
+        ko = os.environ.get("RDS_KO") or os.path.join(BUILD, "mod", self.name, "ko")
         for f in sorted(os.listdir(ko)) if os.path.isdir(ko) else ():
             if f.endswith(".ko"):
                 with open(os.path.join(ko, f), "rb") as k:

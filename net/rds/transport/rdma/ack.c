@@ -39,7 +39,7 @@ static int ack_post(struct rds_rdma_conn *conn)
 
 bool rds_rdma_ack_try(struct rds_rdma_conn *conn)
 {
-	bool credits = rds_rdma_credit_due(&conn->credit, conn->rx.target);
+	bool credits = rds_rdma_credit_due(&conn->credit, conn->rx.posted);
 
 	lockdep_assert_held(&conn->tx_lock);
 	if (likely(!conn->ack_due && !credits))

@@ -9,7 +9,6 @@
 #include <linux/types.h>
 
 #define RDS_RDMA_CREDIT_FRAME	255	/* most that one header can grant */
-#define RDS_RDMA_CREDIT_UPDATE	16	/* this many not told of ask for a frame of their own */
 
 /**
  * struct rds_rdma_credit - credits of one connection
@@ -59,14 +58,13 @@ static inline u8 rds_rdma_credit_grant(struct rds_rdma_credit *c)
 }
 
 /*
- * Must the peer be told in a frame of its own?  @ring receives are posted at most.  A small ring
- * is told of when half of it is new: the peer may have used up the other half, and would wait.
+ * Must the peer be told in a frame of its own?  @ring receives are posted now.  It is told when
+ * half of them are new: it may have used up the other half, and would wait.  Before that they go
+ * with what is sent anyway.  A peer that has no credit left knows of none, so any are due then.
  */
 static inline bool rds_rdma_credit_due(const struct rds_rdma_credit *c, u32 ring)
 {
-	u32 due = ring / 2 < RDS_RDMA_CREDIT_UPDATE ? ring / 2 : RDS_RDMA_CREDIT_UPDATE;
-
-	return c->on && c->posted && c->posted >= due;
+	return c->on && c->posted && c->posted >= ring / 2;
 }
 
 #endif

@@ -21,7 +21,7 @@ struct rds_rdma_recv;
 #define RDS_RDMA_RECV_MIN	16
 #define RDS_RDMA_RECV_MAX	248
 #define RDS_RDMA_SEND_SGE	4	/* header and three pieces of payload */
-#define RDS_RDMA_OP_SGE		8
+#define RDS_RDMA_OP_SGE		17	/* 64 KiB, wherever in its first page they start */
 
 /**
  * struct rds_rdma_rx - receive side of a connection (recv.c)

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Instructions per operation over rdma_rxe, by who asked for them: in-tree's RDS and ours.
+
+    profile.py [--kernel K] [--functions N] [--no-run] [ROW...]
+
+Runs the line bench-profile (rows of rows.rdma; default some) and reads its log. The guest's clock
+counts instructions, one a nanosecond, and bench_sampler (sampler.c) takes a sample in every
+PERIOD of them. The soft device's share is rdma_rxe with ib_core and veth, and what the kernel does
+for them; RDS's is that of its modules. The rest is system calls, scheduling, the programs, idling.
+"""
+
+import argparse
+import collections
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+ROWS = ["rate-64", "rate-1k", "rate-1m", "write-64k", "read-64k", "rtt-64"]
+DEVICE = ("rdma_rxe", "ib_core", "ib_uverbs", "veth", "udp_tunnel", "ip6_udp_tunnel", "rdma_cm",
+          "crc32_pclmul", "crc32_generic")
+RDS = ("rds", "rds_rdma", "rds_tcp")
+SHARES = ("rds", "device", "kernel", "program", "idle")
+
+
+def period():
+    with open(os.path.join(HERE, "sampler.c"), encoding="utf-8") as f:
+        return int(re.search(r"#define PERIOD\s+(\d+)", f.read()).group(1))
+
+
+def share(owner):
+    if owner in RDS:
+        return "rds"
+    if owner in DEVICE:
+        return "device"
+    return owner if owner in SHARES else "kernel"
+
+
+def read(log):
+    """{(row, stack): {(owner, function): instructions per operation}}"""
+    found = collections.defaultdict(dict)
+    unit = period()
+    with open(log, encoding="utf-8") as f:
+        for line in f:
+            if "# profile | " not in line:
+                continue
+            field = [w.strip() for w in line.split("|")]
+            stack, row, count, n, owner, func = field[-6:]
+            if int(count):
+                found[row, stack][owner, func] = int(n) * unit / int(count)
+    return found
+
+
+def report(found, functions):
+    """Prints the tables; false if a share of RDS is more than half of in-tree's."""
+    good = True
+    print("| row | stack | %s | all |" % " | ".join(SHARES))
+    print("|---|---|%s" % ("---|" * (len(SHARES) + 1)))
+    for row in dict.fromkeys(r for r, _ in found):
+        rds = {}
+        for stack in ("intree", "ours"):
+            total = collections.Counter()
+            for (owner, _), n in found[row, stack].items():
+                total[share(owner)] += n
+            rds[stack] = total["rds"]
+            print("| %s | %s | %s | %d |" % (row, stack, " | ".join(
+                "%d" % total[s] for s in SHARES), sum(total.values())))
+        ratio = rds["ours"] / rds["intree"] if rds["intree"] else 0
+        good &= 0 < ratio <= 0.5
+        print("# %s: the share of RDS is %.2f of in-tree's" % (row, ratio))
+    for (row, stack), by in found.items() if functions else ():
+        print("\n%s %s: instructions an operation" % (row, stack))
+        top = sorted(by.items(), key=lambda kv: -kv[1])[:functions]
+        for (owner, func), n in top:
+            print("%9d  %-10s %s" % (n, owner, func))
+    return good
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--kernel", default=os.environ.get("KERNEL", "6.12"))
+    p.add_argument("--functions", type=int, default=0)
+    p.add_argument("--no-run", action="store_true", help="the log is there already")
+    p.add_argument("rows", nargs="*", default=ROWS)
+    a = p.parse_args()
+    if not a.no_run:
+        env = dict(os.environ, RDS_ARGS=" ".join(a.rows))
+        subprocess.run([sys.executable, os.path.join(TOP, "selftests/vm/run.py"), "--kernel",
+                        a.kernel, "--cases-file", os.path.join(HERE, "bench.cases"), "--cases",
+                        "bench-profile"], env=env, check=False)
+    found = read(os.path.join(TOP, "build/logs", a.kernel, "bench-profile-a.log"))
+    if not found:
+        sys.exit("no samples in the log")
+    return 0 if report(found, a.functions) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
