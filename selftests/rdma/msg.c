@@ -241,6 +241,7 @@ static struct seen seen_by(struct rt *r, bool there)
  */
 static void count_resets(struct rt *r, const char *name, const struct seen *before)
 {
+	long want = r->ours && r->peer_ours ? (long)r->resets : (long)r->resets / 2 + 1;
 	long n = -1, got[2], up[2];
 	FILE *f = fopen("/run/rdma-resets", "a");
 
@@ -258,8 +259,9 @@ static void count_resets(struct rt *r, const char *name, const struct seen *befo
 		fprintf(f, "%s %ld\n", name, n);
 		fclose(f);
 	}
-	rt_ok(n >= (long)r->resets, "%s.were_reset # %ld here, %ld there, at least %u; up %ld, %ld", name,
-	      got[0], got[1], r->resets, up[0], up[1]);
+	/* In-tree at one end may take two cuts that are close for one. */
+	rt_ok(n >= want, "%s.were_reset # %ld here, %ld there, at least %ld; up %ld, %ld", name, got[0],
+	      got[1], want, up[0], up[1]);
 }
 
 /* Both ends at once, over a socket of its own; the agent says how it went there. */
