@@ -14,4 +14,9 @@ for line in bench bench-rdma; do
 	sed -n 's/^.*# table //p' "build/logs/$K/$line-a.log" |
 		awk 'NR == 1 { print; gsub(/[^|]+/, " --- "); print; next } { print }'
 done
+if [ -e "build/logs/$K/bench-profile-a.log" ]; then
+	echo
+	echo "Instructions an operation over rdma_rxe"
+	python3 selftests/bench/profile.py --kernel "$K" --no-run || rc=1
+fi
 exit $rc
