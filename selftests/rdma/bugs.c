@@ -13,22 +13,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "rt.h"
+#include "bugs.h"
 
-#define PORT	6100
-#define LEN	65536
-#define RW	RDS_RDMA_READWRITE
-#define NOTE	RDS_RDMA_NOTIFY_ME
-
-static struct rt r;
+struct rt r;
 static struct rt_addr there;
 static int peer_fd;
-static uint8_t here[LEN] __attribute__((aligned(4096)));
+uint8_t here[LEN] __attribute__((aligned(4096)));
 static uint8_t far[LEN] __attribute__((aligned(4096)));
 static uint64_t next_token = 1;
 
@@ -71,7 +65,7 @@ static void drain(int fd)
 }
 
 /* The next message; a poll may end for less, as for a congestion map. */
-static int next_msg(int fd, void *buf, size_t size, uint64_t *cookie)
+int next_msg(int fd, void *buf, size_t size, uint64_t *cookie)
 {
 	uint64_t end = now_ns() + 20000000000ull * r.slow;
 	int n;
@@ -83,7 +77,7 @@ static int next_msg(int fd, void *buf, size_t size, uint64_t *cookie)
 }
 
 /* A connection over which data move, whatever was before. */
-static bool works(void)
+bool works(void)
 {
 	uint64_t cookie = far_key(RW);
 	bool good = false;
@@ -411,162 +405,6 @@ static void keys_outlive(void)
 	rt_ok(rounds == 20 && pins_back(before), "bugs.mr_outlives_socket # round %d, %ld pages", rounds,
 	      pins() - before);
 	rt_ok(works(), "bugs.mr_outlives_socket_works");
-}
-
-/* ---- connections */
-
-static int tos_socket(const struct rt_addr *a, uint16_t port, unsigned int tos)
-{
-	rds_tos_t value = (rds_tos_t)tos;
-	int fd = rds_open(a, port);
-
-	if (fd >= 0)
-		ioctl(fd, SIOCRDSSETTOS, &value);
-	return fd;
-}
-
-/* A key goes with the very first message to a peer. */
-static void first_map(void)
-{
-	struct rt_addr to = r.peer;
-	int fd = tos_socket(&r.self, 0, 60), in = rds_open(&r.peer, PORT + 5), rc;
-	uint64_t cookie = 0, came = 0;
-	char text[16];
-
-	addr_port(&to, PORT + 5);
-	rc = take_key(fd, &to, HOW_MAP, here, LEN, RW, &cookie);
-	if (!rc)
-		next_msg(in, text, sizeof(text), &came);
-	rt_ok(!rc && cookie && came == cookie, "bugs.cve_2026_31425 # %d", rc);
-	close(fd);
-	close(in);
-}
-
-/* Both ends send at once, over connections that do not exist. */
-static void crossed(void)
-{
-	struct rt_addr a = r.self, b = r.peer;
-	unsigned int came = 0;
-	char text[16];
-
-	addr_port(&a, PORT + 6);
-	addr_port(&b, PORT + 6);
-	for (unsigned int tos = 70; tos < 80; tos++) {
-		int fa = tos_socket(&r.self, PORT + 6, tos), fb = tos_socket(&r.peer, PORT + 6, tos);
-
-		sendto(fa, "ab", 2, 0, (struct sockaddr *)&b.ss, b.len);
-		sendto(fb, "ba", 2, 0, (struct sockaddr *)&a.ss, a.len);
-		came += next_msg(fa, text, sizeof(text), NULL) == 2;
-		came += next_msg(fb, text, sizeof(text), NULL) == 2;
-		close(fa);
-		close(fb);
-	}
-	rt_ok(came == 20, "bugs.duelling_connects # %u of 20 messages", came);
-}
-
-static int ping(const struct rt_addr *from, const struct rt_addr *to)
-{
-	struct rt_addr port0 = *to;
-	int fd = rds_open(from, 0), n;
-	char text[16];
-
-	addr_port(&port0, 0);
-	n = sendto(fd, "", 0, 0, (struct sockaddr *)&port0.ss, port0.len) ? -errno : 0;
-	if (!n)
-		n = next_msg(fd, text, sizeof(text), NULL);
-	close(fd);
-	return n;
-}
-
-/* A port of the own address is filled until its map goes out. */
-static void own_map(void)
-{
-	int in = rds_open(&r.self, PORT + 7), out = rds_open(&r.self, 0), small = 4096, n = 0, err;
-	struct rt_addr to = r.self;
-	unsigned int sent = 0, got = 0;
-	static char text[2048];
-
-	addr_port(&to, PORT + 7);
-	setsockopt(in, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-	/* what the socket may have under way is not what is meant */
-	while (sent < 20000) {
-		if (sendto(out, text, sizeof(text), MSG_DONTWAIT, (struct sockaddr *)&to.ss,
-			   to.len) == sizeof(text))
-			sent++;
-		else if (errno != EAGAIN)
-			break;
-	}
-	err = errno;
-	while (got < sent && n >= 0) {
-		n = next_msg(in, text, sizeof(text), NULL);
-		got += n == sizeof(text);
-	}
-	rt_ok(err == ENOBUFS && got == sent, "bugs.cve_2011_1023 # %u sent, %u received, %s", sent, got,
-	      strerror(err));
-	close(in);
-	close(out);
-}
-
-static void bind_elsewhere(void)
-{
-	struct rt_addr lo;
-	int fd;
-
-	addr_parse(&lo, "127.0.0.1");
-	fd = rds_open(&lo, 0);
-	rt_ok(fd == -ENOPROTOOPT, "bugs.%s # %d", r.siw ? "cve_2014_2678" : "cve_2013_7339", fd);
-	if (fd >= 0)
-		close(fd);
-}
-
-/* A peer that is not there: no dump shows more than it should, and nothing else suffers. */
-static void nobody(void)
-{
-	static struct rds_info_rdma_connection rec[64], before[64];
-	struct rt_addr to = r.peer;
-	struct sockaddr_in *sin = (struct sockaddr_in *)&to.ss;
-	int fd = rds_open(&r.self, 0), rc;
-	long failed = counter("rdma_conn_failed");
-	socklen_t len = sizeof(rec);
-	uint64_t end = now_ns() + 40000000000ull * r.slow;
-	struct timespec pause = { .tv_nsec = 50000000 };
-	unsigned int shown = 0;
-
-	if (to.ss.ss_family != AF_INET)
-		return;
-	((uint8_t *)&sin->sin_addr)[3] = 99;
-	memset(rec, 0xa5, sizeof(rec));
-	memcpy(before, rec, sizeof(rec));
-	rc = sendto(fd, "x", 1, 0, (struct sockaddr *)&to.ss, to.len) == 1 ? 0 : errno;
-	getsockopt(fd, SOL_RDS, RDS_INFO_IB_CONNECTIONS, rec, &len);
-	for (size_t i = 0; i < len / sizeof(rec[0]); i++)
-		shown += rec[i].dst_addr == sin->sin_addr.s_addr;
-	rt_ok(!rc && !shown && len <= sizeof(rec) &&
-	      !memcmp((char *)rec + len, (char *)before + len, sizeof(rec) - len),
-	      "bugs.cve_2026_52995 # %d, %u records", rc, shown);
-	while (counter("rdma_conn_failed") <= failed && now_ns() < end)
-		nanosleep(&pause, NULL);
-	rt_ok(counter("rdma_conn_failed") > failed && works(), "bugs.route_error # %ld attempts",
-	      counter("rdma_conn_failed") - failed);
-	close(fd);
-}
-
-static int flood(const char *addr)
-{
-	struct rt_addr a;
-
-	if (!addr_parse(&a, addr))
-		return 2;
-	for (unsigned int tos = 0;; tos = (tos + 1) & 0xff) {
-		int fd = tos_socket(&a, 0, tos);
-		struct rt_addr to = a;
-
-		addr_port(&to, 6099);
-		if (fd < 0)
-			continue;
-		sendto(fd, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&to.ss, to.len);
-		close(fd);
-	}
 }
 
 int main(int argc, char **argv)
