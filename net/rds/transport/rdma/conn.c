@@ -132,18 +132,17 @@ static void conn_try_up(struct rds_rdma_conn *conn)
 	WRITE_ONCE(conn->ending, true);
 }
 
+/*
+ * The frame says that the peer has the handshake behind it.  rdma_notify() would spare us the rest
+ * of it if its last message was lost, but ib_cm takes locks there that it also takes with softirqs
+ * enabled, and this is a softirq; so that message is waited for, which the peer's CM repeats.
+ */
 void rds_rdma_conn_heard(struct rds_rdma_conn *conn)
 {
-	bool notify;
-
 	spin_lock_bh(&conn->cm.lock);
 	WRITE_ONCE(conn->silent, false);
 	conn_try_up(conn);
-	notify = conn->accepted && !conn->established && !conn->ending;
 	spin_unlock_bh(&conn->cm.lock);
-	/* the peer's last message of the handshake was lost or is late: this one will do */
-	if (notify)
-		rdma_notify(conn->id, IB_EVENT_COMM_EST);
 }
 
 void rds_rdma_conn_established(struct rds_rdma_conn *conn)

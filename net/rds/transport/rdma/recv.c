@@ -362,7 +362,7 @@ static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 			frame_deliver(conn);
 	}
 	rds_rdma_count(conn, ib_rx_total_frags);
-	if (unlikely(conn->silent || !READ_ONCE(conn->established)))
+	if (unlikely(conn->silent))
 		rds_rdma_conn_heard(conn);
 	frame_repage(conn, r);
 	frame_finish(conn, r, complete, frames, &res);
