@@ -3,7 +3,7 @@
  * rds-hostile sink ADDR            answers over RDS whatever comes to port 4000
  * rds-hostile peer ADDR PEER       is a peer that breaks the rules, one after the other
  *
- * The sink is an ordinary program on the module under test. A message "drops NAME" is answered with
+ * The sink is an ordinary program on the module under test. A message "drops N NAME" is answered with
  * that line of /proc/net/rds/drops, any other with its length and hash. So the peer learns all it needs
  * over the connection that it has just misused, which shows that it works again.
  */
@@ -36,16 +36,19 @@ static uint64_t hash(const uint8_t *p, size_t n)
 
 /* ---- the program on the module under test */
 
-static void drops_line(const char *name, char *out, size_t room)
+/* "drops NUMBER NAME" is answered with "NUMBER VALUE", so that an answer that comes late is known. */
+static void drops_line(const char *ask, char *out, size_t room)
 {
-	char line[80], key[40];
+	char line[80], key[40], name[40] = "";
 	unsigned long long v;
+	unsigned int number = 0;
 	FILE *f = fopen("/proc/net/rds/drops", "re");
 
-	snprintf(out, room, "none");
+	sscanf(ask, "drops %u %39s", &number, name);
+	snprintf(out, room, "%u none", number);
 	while (f && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%39s %llu", key, &v) == 2 && !strcmp(key, name))
-			snprintf(out, room, "%llu", v);
+			snprintf(out, room, "%u %llu", number, v);
 	}
 	if (f)
 		fclose(f);
@@ -76,7 +79,7 @@ static int sink(const char *addr)
 		if (n == 4 && !memcmp(buf, "stop", 4))
 			return 0;
 		if (n > 6 && !memcmp(buf, "drops ", 6))
-			drops_line((char *)buf + 6, out, sizeof(out));
+			drops_line((char *)buf, out, sizeof(out));
 		else
 			snprintf(out, sizeof(out), "%zd %016llx", n,
 				 (unsigned long long)hash(buf, (size_t)n));
@@ -90,8 +93,11 @@ static struct fake f;
 static uint8_t *data;
 static double slow = 1;
 
-/* Send a message and have its answer; false if the connection does not do that. */
-static bool ask(const void *msg, uint32_t len, char *answer, size_t room)
+/*
+ * Send a message and have its answer, which begins with @begin; answers to what was asked over an
+ * earlier connection may come before it.  False if the connection does not do that.
+ */
+static bool ask(const void *msg, uint32_t len, const char *begin, char *answer, size_t room)
 {
 	struct fake_header h = fake_header(&f, OUR_PORT, SINK_PORT, len);
 	uint32_t n;
@@ -99,15 +105,13 @@ static bool ask(const void *msg, uint32_t len, char *answer, size_t room)
 	if (!fake_message(&f, &h, msg))
 		return false;
 	while (fake_recv(&f, 10 * slow)) {
-		/* what was not acknowledged over an earlier connection comes again */
-		if (f.hdr.flags & F_RETRANSMITTED)
-			continue;
 		n = ntohl(f.hdr.len);
 		if (n >= room)
 			n = (uint32_t)room - 1;
 		memcpy(answer, f.msg, n);
 		answer[n] = 0;
-		return true;
+		if (!strncmp(answer, begin, strlen(begin)))
+			return true;
 	}
 	return false;
 }
@@ -119,13 +123,15 @@ static bool connected(void)
 
 static long long drops(const char *name)
 {
-	char msg[60], answer[80];
+	static unsigned int number;
+	char msg[60], begin[16], answer[80];
 	int tries;
 
-	snprintf(msg, sizeof(msg), "drops %s", name);
 	for (tries = 0; tries < 3; tries++) {
-		if (connected() && ask(msg, (uint32_t)strlen(msg), answer, sizeof(answer)))
-			return strcmp(answer, "none") ? atoll(answer) : -1;
+		snprintf(msg, sizeof(msg), "drops %u %s", ++number, name);
+		snprintf(begin, sizeof(begin), "%u ", number);
+		if (connected() && ask(msg, (uint32_t)strlen(msg), begin, answer, sizeof(answer)))
+			return strstr(answer, "none") ? -1 : atoll(answer + strlen(begin));
 		fake_close(&f);
 	}
 	return -2;
@@ -137,7 +143,7 @@ static bool echo_once(uint32_t len)
 	char answer[80], want[80];
 
 	snprintf(want, sizeof(want), "%u %016llx", len, (unsigned long long)hash(data, len));
-	return connected() && ask(data, len, answer, sizeof(answer)) && !strcmp(answer, want);
+	return connected() && ask(data, len, want, answer, sizeof(answer));
 }
 
 static bool echo(uint32_t len)
