@@ -260,6 +260,14 @@ def t_rights():
     return same(p.b.statuses(2), [(1, REMOTE), (2, OK)])
 
 
+def t_untouched_then_written():
+    # nobody has touched the memory yet when it is pinned, and it is pinned to be read
+    p = Pair(flags=0)
+    p.mem[:4] = b"late"
+    p.read(4)
+    return same(p.b.statuses(1), [(1, OK)]) and same(p.local[:4], b"late", "memory")
+
+
 def t_remote_wraps():
     p = Pair()
     vec = [(p.local.addr, 64)]
@@ -290,8 +298,9 @@ def t_get_mr_errors():
         ok &= fails(err, s.send, s, b"x", (MAP, struct.pack("4Q", m.addr, 1, 0, 0)))
     param("fail_map", 0)
     ok &= same(pins(), 0, "pins") & same(param("nr_keys"), 0, "keys")
+    # the zero page, where a kernel pins that, is not counted
     s.get_mr(ro.addr, 1)
-    return ok and same(pins(), 1, "pins")
+    return ok and pins() in (0, 1)
 
 
 def t_for_dest():

@@ -67,16 +67,23 @@ fail:
 	return NULL;
 }
 
+static int pin_some(unsigned long start, unsigned long nr, bool write, struct page **page)
+{
+	nr = min_t(unsigned long, nr, PIN_BATCH);
+	if (write)
+		return pin_user_pages_fast(start, nr, FOLL_LONGTERM | FOLL_WRITE, page);
+	return rds_pin_to_read(start, nr, page);
+}
+
 static int pin_pages(struct rds_mem *mem, const struct pin_range *r)
 {
-	unsigned int gup = FOLL_LONGTERM | (mem->writable ? FOLL_WRITE : 0);
 	unsigned long start = r->addr & PAGE_MASK, left = r->bytes, pages = range_pages(r);
 	unsigned int off = offset_in_page(r->addr);
 	struct page *page[PIN_BATCH];
 	int got, i;
 
 	for (; pages; pages -= got, start += got * PAGE_SIZE) {
-		got = pin_user_pages_fast(start, min_t(unsigned long, pages, PIN_BATCH), gup, page);
+		got = pin_some(start, pages, mem->writable, page);
 		if (got <= 0)
 			return got == -ENOMEM ? got : -EFAULT;
 		for (i = 0; i < got; i++, off = 0) {
