@@ -156,11 +156,27 @@ static bool all_acked(struct rt *r)
 	return true;
 }
 
+/* A reason in /proc/net/rds/drops */
+static long drops(const char *name)
+{
+	FILE *f = fopen("/proc/net/rds/drops", "r");
+	char key[64];
+	long v, found = -1;
+
+	while (f && fscanf(f, "%63s %ld", key, &v) == 2)
+		if (!strcmp(key, name))
+			found = v;
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* What was sent into a link that is down is there once, in order, after the peer's module came back. */
 static uint64_t quiet_round(struct rt *r, unsigned int round, uint64_t n)
 {
 	struct areq take = { .op = ASK_TAKE, .a = { n + QUIET, 20000ull * r->slow } };
 	struct areq reload = { .op = ASK_RELOAD };
+	long rebooted = drops("peer_rebooted");
 	struct rt_addr to = agent_at(r);
 	struct aresp a, b;
 	bool sent = true;
@@ -185,6 +201,8 @@ static uint64_t quiet_round(struct rt *r, unsigned int round, uint64_t n)
 	rt_ok(a.v[0] == n && a.v[1] == n + QUIET && !a.v[2],
 	      "rdma.reload.%u.once_and_in_order # %llu to %llu of %llu, %llu wrong", round,
 	      (ull)a.v[0], (ull)a.v[1], (ull)n, (ull)a.v[2]);
+	/* or else what it sends again would be taken for what its predecessor sent */
+	rt_ok(drops("peer_rebooted") > rebooted, "rdma.reload.%u.another_incarnation", round);
 	return n + QUIET;
 }
 
