@@ -201,7 +201,7 @@ static bool maybe_cut(struct xfer *x, char *what, size_t size)
 		return true;
 	if (x->rx < x->next_reset)
 		return true;
-	if (x->tx < x->count && !unacked_to(x->r, (uint16_t)x->r->port))
+	if (x->tx < x->count && !unacked_from(x->r, (uint16_t)x->r->port))
 		return true;
 	x->cut_from = lost_conns(x->r, false);
 	x->up_from = counter("rdma_conn_up");
