@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What RDS keeps per network namespace: made and taken down in one order. */
 #include <linux/module.h>
-#include <linux/random.h>
 #include <net/netns/generic.h>
 
 #include "cong/map.h"
@@ -14,18 +13,11 @@
 #include <trace/events/rds.h>
 
 static unsigned int rds_net_id;
-static u32 rds_gen;
 
 struct rds_net *rds_net(const struct net *net)
 {
 	return net_generic(net, rds_net_id);
 }
-
-u32 rds_generation(void)
-{
-	return rds_gen;
-}
-EXPORT_SYMBOL_NS_GPL(rds_generation, RDS_NS);
 
 void rds_drop(struct net *net, enum rds_drop_reason why)
 {
@@ -91,8 +83,6 @@ static struct pernet_operations rds_net_ops = {
 
 int __init rds_netns_init(void)
 {
-	while (!rds_gen)
-		rds_gen = get_random_u32();
 	return register_pernet_subsys(&rds_net_ops);
 }
 

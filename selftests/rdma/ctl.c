@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -70,6 +71,14 @@ int ask_end(struct rt *r, struct aresp *resp)
 	if (all(r->ctlfd, resp, sizeof(*resp), false))
 		die("the agent is gone");
 	return resp->err;
+}
+
+/* Has the agent done what it was asked to? */
+bool ask_answered(struct rt *r)
+{
+	struct pollfd p = { .fd = r->ctlfd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
 }
 
 int ask(struct rt *r, const struct areq *req, struct aresp *resp)
@@ -151,10 +160,15 @@ static int do_seen(struct rt *r, const struct areq *q, struct aresp *a)
 static int do_msg(struct rt *r, const struct areq *q, struct aresp *a)
 {
 	struct rt_addr to = r->peer;
+	bool good;
 
 	addr_port(&to, (uint16_t)q->a[3]);
-	return exchange(r, r->fd, &to, q->a[0], 1, q->a[1], (unsigned int)q->a[2], q->text,
-			a->text, sizeof(a->text)) ? 0 : EPROTO;
+	good = exchange(r, r->fd, &to, q->a[0], 1, q->a[1], (unsigned int)q->a[2], q->text,
+			a->text, sizeof(a->text));
+	a->v[0] = r->backs;
+	a->v[1] = r->back_sum;
+	a->v[2] = r->back_most;
+	return good ? 0 : EPROTO;
 }
 
 static int do_one(struct rt *r, struct areq *q, struct aresp *a)
@@ -167,6 +181,7 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 		if (r->fd >= 0)
 			close(r->fd);
 		r->port = (unsigned int)q->a[0];
+		r->lost = reload_lost();
 		r->fd = rds_open(&r->self, (uint16_t)q->a[0]);
 		return r->fd < 0 ? -r->fd : 0;
 	case ASK_FILL:
@@ -206,6 +221,10 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 		return do_msg(r, q, a);
 	case ASK_POKE:
 		return poke(r);
+	case ASK_TAKE:
+		return reload_take(r, q, a);
+	case ASK_RELOAD:
+		return reload_module(r, a);
 	case ASK_FLOOD:
 		return stall_flood(r, q);
 	case ASK_SEEN:

@@ -4,7 +4,7 @@
  * rds-rdmat flush ADDR                     gives back the keys that are kept for later
  * rds-rdmat agent [options] SELF PEER      does what the driver asks
  * rds-rdmat TEST [options] SELF PEER       msg, rmem, flags, atomic, bad, badkey, kill,
- *                                          resets, opresets, fresh, freed, stall
+ *                                          resets, opresets, fresh, freed, stall, reload
  *   -c ADDR,PORT  control connection   -s STACK,PEERSTACK  ours or intree   -d rxe|siw
  *   -n messages or operations   -r resets   -R resets, a tenth unless RDS_LOAD=full
  *   -w poke|link|dev   -S seed
@@ -25,7 +25,7 @@ static const struct {
 	{ "atomic", test_atomic }, { "bad", test_bad }, { "badkey", test_badkey },
 	{ "kill", test_kill }, { "resets", test_resets }, { "opresets", test_opresets },
 	{ "fresh", test_fresh }, { "freed", test_freed },
-	{ "stall", test_stall },
+	{ "stall", test_stall }, { "reload", test_reload },
 };
 
 static void usage(void)

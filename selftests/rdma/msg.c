@@ -13,6 +13,8 @@
 
 #include "rt.h"
 
+#define SOON_MS	2000
+
 static const uint32_t sizes[] = { 0, 1, 47, 48, 49, 4095, 4096, 4097, 8191, 8192, 8193,
 				  65535, 65536, 65537, 1048575, 1048576 };
 
@@ -24,6 +26,8 @@ struct xfer {
 	unsigned int dir, resets, did;
 	uint64_t next_reset, cut_at;	/* cut_at: waiting for the last one to be noticed */
 	long cut_from;			/* lost_conns() before it */
+	uint64_t down_at;		/* when the connection was cut that did not come up again yet */
+	long up_from;			/* rdma_conn_up before it */
 	const char *way;
 	uint8_t *out, *in;
 	uint64_t built;
@@ -173,24 +177,43 @@ static bool cut_seen(struct xfer *x)
 	return now_ns() - x->cut_at > 3000000000ull * x->r->slow;
 }
 
+/* How long it takes from a cut to the next connection, by the guest's own clock. */
+static void time_reconnect(struct xfer *x)
+{
+	unsigned int ms;
+
+	if (!x->down_at || counter("rdma_conn_up") <= x->up_from)
+		return;
+	ms = (unsigned int)((now_ns() - x->down_at) / 1000000);
+	x->down_at = 0;
+	x->r->backs++;
+	x->r->back_sum += ms;
+	x->r->back_most = ms > x->r->back_most ? ms : x->r->back_most;
+}
+
 /* At the moments planned, once there is something of ours unacknowledged. */
 static bool maybe_cut(struct xfer *x, char *what, size_t size)
 {
+	uint64_t began;
 	int rc;
 
 	if (x->did == x->resets || (x->cut_at && (!cut_seen(x) || !x->cut_at)))
 		return true;
 	if (x->rx < x->next_reset)
 		return true;
-	if (x->tx < x->count && !unacked_to(x->r, (uint16_t)x->r->port))
+	if (x->tx < x->count && !unacked_from(x->r, (uint16_t)x->r->port))
 		return true;
 	x->cut_from = lost_conns(x->r, false);
+	x->up_from = counter("rdma_conn_up");
+	began = now_ns();
 	rc = cut(x);
 	if (rc) {
 		snprintf(what, size, "%s does not work: %s", x->way, strerror(rc));
 		return false;
 	}
 	x->cut_at = now_ns();
+	/* The peer ends it while poke waits; a device or link is back when the others return. */
+	x->down_at = !x->r->ours ? 0 : strcmp(x->way, "poke") ? x->cut_at : began;
 	x->moved = x->cut_at;
 	return true;
 }
@@ -207,6 +230,7 @@ bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed, uns
 	x.out = malloc(MAX_MSG + 1);
 	x.in = malloc(MAX_MSG + 1);
 	what[0] = 0;
+	r->backs = r->back_sum = r->back_most = 0;
 	while (good && (x.tx < count || x.rx < count || x.did < resets)) {
 		if (now_ns() - x.moved > 40000000000ull * r->slow) {
 			snprintf(what, size, "stuck: sent %llu, received %llu of %llu, resets %u",
@@ -216,6 +240,7 @@ bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed, uns
 		}
 		p.events = POLLIN | (x.tx < count && !blocked ? POLLOUT : 0);
 		poll(&p, 1, blocked || resets ? 5 : 500);
+		time_reconnect(&x);
 		good = take(&x, what, size) && give(&x, &blocked, what, size) &&
 		       maybe_cut(&x, what, size);
 	}
@@ -264,6 +289,18 @@ static void count_resets(struct rt *r, const char *name, const struct seen *befo
 	      got[1], want, up[0], up[1]);
 }
 
+/* Of a connection that was cut the next one is up within two seconds. */
+static void judge_backs(const struct rt *r, const char *name, const struct aresp *a)
+{
+	unsigned int most = r->back_most > a->v[2] ? r->back_most : (unsigned int)a->v[2];
+
+	printf("# %s: up again after %u ms on average, %u ms at most, of %u here; %llu, %llu, of %llu there\n",
+	       name, r->backs ? r->back_sum / r->backs : 0, r->back_most, r->backs,
+	       a->v[0] ? (ull)(a->v[1] / a->v[0]) : 0, (ull)a->v[2], (ull)a->v[0]);
+	if (r->ours && r->peer_ours)
+		rt_ok(r->backs + a->v[0] && most <= SOON_MS * r->slow, "%s.up_soon # %u ms", name, most);
+}
+
 /* Both ends at once, over a socket of its own; the agent says how it went there. */
 static void both(struct rt *r, const char *name, unsigned int port, uint64_t count,
 		 unsigned int wanted, const char *way)
@@ -292,8 +329,10 @@ static void both(struct rt *r, const char *name, unsigned int port, uint64_t cou
 	rt_ok(!a.err, "%s.there%s%s", name, a.err ? " # " : "", a.text);
 	printf("# %s: %llu messages each way, %.1f s\n", name, (ull)count,
 	       (double)(now_ns() - began) / 1e9);
-	if (wanted)
+	if (wanted) {
 		count_resets(r, name, before);
+		judge_backs(r, name, &a);
+	}
 	close(r->fd);
 	r->fd = -1;
 }

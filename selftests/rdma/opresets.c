@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rt.h"
@@ -86,26 +87,51 @@ static void judge(struct rt *r, struct tally *t, uint64_t i, bool atomic)
 	}
 }
 
+/*
+ * The key for a round. In-tree's belong to the connection that was, and those of a device that is
+ * gone are of no use but to be freed.
+ */
+static int round_key(struct rt *r, uint64_t *cookie)
+{
+	bool dev = !strcmp(r->way, "dev");
+
+	if (*cookie && r->peer_ours && !dev)
+		return 0;
+	if (*cookie && dev)
+		ask4(r, ASK_FREE_ANY, *cookie, 0, 0, 0);
+	return fetch_key(r, HOW_MAP, BASE, sizeof(slots) / 2, RW, cookie);
+}
+
+/* What cuts the connection: shell commands that take the device away, or poke(). */
+static int cut_here(struct rt *r, const char *cmd)
+{
+	return cmd[0] ? run_shell(cmd) : poke(r);
+}
+
 /* A round: operations before, during and after the connection is cut by one end. */
 static bool round_of(struct rt *r, uint64_t *cookie, uint64_t from, uint64_t to, bool there,
 		     bool atomics)
 {
 	struct areq cut = { .op = ASK_POKE };
 	uint64_t mid = from + (to - from) / 2;
-	struct aresp a;
+	struct aresp a = { 0 };
 	int rc;
 
-	/* In-tree's keys belong to the connection that was. */
-	if (!*cookie || !r->peer_ours) {
-		rc = fetch_key(r, HOW_MAP, BASE, sizeof(slots) / 2, RW, cookie);
-		if (rc)
-			return rt_ok(false, "rdma.opresets.key # %s", strerror(rc));
+	/* It is gone at once, whatever is in use, or there would be no room for the new one. */
+	if (!strcmp(r->way, "dev")) {
+		cut.op = ASK_SHELL;
+		snprintf(cut.text, sizeof(cut.text),
+			 "rdma link del %s0 && ! rdma link | grep %s0 && rdma link add %s0 type %s netdev rds0",
+			 r->dev, r->dev, r->dev, r->dev);
 	}
+	rc = round_key(r, cookie);
+	if (rc)
+		return rt_ok(false, "rdma.opresets.key # %s", strerror(rc));
 	for (uint64_t i = from; i < to; i++) {
 		if (i == mid && there)
 			ask_begin(r, &cut);
 		if (i == mid && !there)
-			poke(r);
+			a.err = cut_here(r, cut.text);
 		rc = post(r, *cookie, i, atomics && (i & 1));
 		if (rc)
 			return rt_ok(false, "rdma.opresets.post # %llu: %s", (ull)i, strerror(-rc));
@@ -114,7 +140,24 @@ static bool round_of(struct rt *r, uint64_t *cookie, uint64_t from, uint64_t to,
 	}
 	if (there)
 		ask_end(r, &a);
+	if (a.err && cut.op == ASK_SHELL)
+		return rt_ok(false, "rdma.opresets.device_goes");
 	return settle(r, from, to, 0);
+}
+
+/* Nothing is pinned once the operations are through and the keys given back, at either end. */
+static bool all_unpinned(struct rt *r, long here, uint64_t there, long *left)
+{
+	uint64_t end = now_ns() + 15000000000ull * r->slow;
+	struct timespec pause = { .tv_nsec = 50000000 };
+
+	do {
+		*left = pins() - here + (long)(ask4(r, ASK_PINS, 0, 0, 0, 0) - there);
+		if (*left <= 0)
+			return true;
+		nanosleep(&pause, NULL);
+	} while (now_ns() < end);
+	return false;
 }
 
 void test_opresets(struct rt *r)
@@ -122,9 +165,9 @@ void test_opresets(struct rt *r)
 	unsigned int rounds = r->resets ? r->resets : 20, each = r->count > 4000 ? 200 : 50;
 	bool atomics = r->ours && r->peer_ours && !r->siw, good = true;
 	struct areq q = { .op = ASK_SEEN };
-	long before = counter("conn_reset");
+	long before = counter("conn_reset"), pinned = pins(), left = 0;
+	uint64_t cookie = 0, pinned_there = ask4(r, ASK_PINS, 0, 0, 0, 0);
 	struct tally t = { 0 };
-	uint64_t cookie = 0;
 	struct aresp a;
 
 	if (!start(r, PORT))
@@ -153,5 +196,9 @@ void test_opresets(struct rt *r)
 		      (ull)a.v[0], t.by[0]);
 	rt_ok(t.by[0] && counter("conn_reset") - before >= (long)rounds / 2,
 	      "rdma.opresets.were_reset # conn_reset +%ld", counter("conn_reset") - before);
+	if (cookie)
+		ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
+	rt_ok(all_unpinned(r, pinned, pinned_there, &left), "rdma.opresets.nothing_pinned # %ld pages",
+	      left);
 	mends(r, "rdma.opresets");
 }

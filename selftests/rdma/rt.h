@@ -42,11 +42,14 @@ struct rt {
 	bool agent, v6, ours, peer_ours, siw, link_up;
 	const char *ctl, *way, *label;
 	int ctlfd, fd;			/* control connection, RDS socket */
+	long lost;			/* of the agent: reload_lost() when its socket was opened */
 	uint8_t *mem;			/* of the agent: what remote operations work on */
 	/* of the driver: what came of the operations, by token */
 	uint8_t told[MAX_TOKENS];
 	int32_t status[MAX_TOKENS];
 	unsigned int notes, strange;
+	/* of exchange(): connections that came up again after a cut, and how long that took, in ms */
+	unsigned int backs, back_sum, back_most;
 };
 
 /* What the driver asks of the agent. */
@@ -64,9 +67,12 @@ enum ask {
 	ASK_COUNTER,	/* text: its name */
 	ASK_PINS,	/* pages pinned now */
 	ASK_SHELL,	/* text: command */
-	ASK_MSG,	/* a0 seed, a1 count, a2 resets, a3 port; text: way */
+	ASK_MSG,	/* a0 seed, a1 count, a2 resets, a3 port; text: way; v0 to v2: rt.backs and on */
 	ASK_POKE,	/* cuts the connection from that side */
 	ASK_SEEN,	/* a0 ids, a1 ms to wait for more: v0 received, v1 twice or unknown */
+	ASK_TAKE,	/* a0 end, a1 ms: numbered messages to before that; v0 first, v1 behind the last,
+			 * v2 wrong */
+	ASK_RELOAD,	/* unloads and loads rds_rdma; v3 messages lost by that (reload.c) */
 	ASK_FLOOD,	/* a0 messages from each of eight addresses, a1 port */
 	ASK_QUIT,
 };
@@ -109,7 +115,7 @@ size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
 long counter(const char *name);
 long pins(void);
 int run_shell(const char *cmd);
-bool unacked_to(const struct rt *r, uint16_t port);
+unsigned int unacked_from(const struct rt *r, uint16_t port);
 
 /* sock.c */
 int rds_open(const struct rt_addr *self, uint16_t port);
@@ -129,6 +135,7 @@ int ctl_open(const struct rt *r);
 int ask(struct rt *r, const struct areq *req, struct aresp *resp);
 void ask_begin(struct rt *r, const struct areq *req);
 int ask_end(struct rt *r, struct aresp *resp);
+bool ask_answered(struct rt *r);
 uint64_t ask4(struct rt *r, enum ask op, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3);
 int agent(struct rt *r);
 
@@ -154,6 +161,10 @@ void test_opresets(struct rt *r);
 void test_fresh(struct rt *r);
 void test_freed(struct rt *r);
 void test_stall(struct rt *r);
+void test_reload(struct rt *r);
+long reload_lost(void);
+int reload_module(struct rt *r, struct aresp *a);
+int reload_take(struct rt *r, const struct areq *q, struct aresp *a);
 int stall_flood(struct rt *r, const struct areq *q);
 
 #endif

@@ -162,17 +162,17 @@ int run_shell(const char *cmd)
 	return rc ? EIO : 0;
 }
 
-/* Is a message from @port on its way or waiting to be acknowledged? */
-bool unacked_to(const struct rt *r, uint16_t port)
+/* How many messages from @port are on their way or wait to be acknowledged? */
+unsigned int unacked_from(const struct rt *r, uint16_t port)
 {
 	static struct rds6_info_message rec[1024];
 	socklen_t len = sizeof(rec);
-	bool found = false;
+	unsigned int found = 0;
 	size_t i;
 
 	if (getsockopt(r->fd, SOL_RDS, RDS6_INFO_RETRANS_MESSAGES, rec, &len) < 0)
-		return errno == ENOSPC;
+		return errno == ENOSPC ? sizeof(rec) / sizeof(rec[0]) : 0;
 	for (i = 0; i < len / sizeof(rec[0]); i++)
-		found |= ntohs(rec[i].lport) == port;
+		found += ntohs(rec[i].lport) == port;
 	return found;
 }

@@ -20,7 +20,7 @@ role_a() {
 	cat /proc/net/rds/drops 2>/dev/null | grep -v ' 0$' | sed 's/^/# /'
 	kill $_sink 2>/dev/null
 	wait $_sink 2>/dev/null
-	rdma_left hostile.rdma
+	rdma_left hostile.rdma left
 }
 
 role_b() {
@@ -31,6 +31,8 @@ role_b() {
 	"$RDS_BIN/rds-hostile" peer "$RDS_SELF4" "$RDS_PEER4"
 	check hostile.rdma_peer [ $? = 0 ]
 	barrier over 600
+	# Whom nobody answers any more siw asks for minutes; as long as this end is there it refuses.
+	barrier left 120
 	rdma_del "$dev"
 }
 

@@ -38,7 +38,7 @@ struct rds_rxq;
 struct rds_txq;
 
 /* Changes with any change of this file, tx.h or rx.h that a compiled transport can notice. */
-#define RDS_TRANSPORT_API	2
+#define RDS_TRANSPORT_API	3
 
 /* What a transport can do; the core asks for these and never for a transport's name. */
 #define RDS_CAP_MULTIPATH	BIT(0)	/* several paths between two addresses; handshake */
@@ -258,8 +258,17 @@ void rds_path_acked(struct rds_path *path, u64 pos);
  */
 void rds_path_peer_gen(struct rds_path *path, u32 gen);
 
-/* Our own generation number, drawn when the module was loaded; never 0. */
-u32 rds_generation(void);
+/**
+ * rds_generation - which incarnation of us the peer of a path talks to
+ * @path: path
+ *
+ * It is another one whenever what we knew of that peer may be gone: after the transport was
+ * unloaded and loaded again, and in a namespace that is new.
+ *
+ * Context: any.
+ * Return: the number to tell the peer; never 0.
+ */
+u32 rds_generation(const struct rds_path *path);
 
 /**
  * rds_path_reset_all - close every path of a namespace in good order, so that it comes up anew

@@ -3,6 +3,7 @@
 #include <linux/hashtable.h>
 #include <linux/jhash.h>
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -25,12 +26,14 @@
  * struct rds_conn_table - connections of one namespace
  * @lock: guards adding and removing, and @ready
  * @ready: by type, may connections of the transport be made?
+ * @gen: by type, the generation number that its peers are told; constant while it is @ready
  * @nr: by type, connections not yet freed
  * @conns: by addresses, RCU
  */
 struct rds_conn_table {
 	spinlock_t	lock;
 	bool		ready[RDS_TRANS_SLOTS];
+	u32		gen[RDS_TRANS_SLOTS];
 	atomic_t	nr[RDS_TRANS_SLOTS];
 	DECLARE_HASHTABLE(conns, CONN_HASH_BITS);
 };
@@ -373,10 +376,18 @@ void rds_transport_net_init(const struct rds_transport *trans, struct net *net)
 	struct rds_conn_table *table = rds_net(net)->conns;
 
 	spin_lock_bh(&table->lock);
+	/* numbers start anew, and those that were sent to peers before must not be taken for these */
+	table->gen[trans->type] = get_random_u32() ?: 1;
 	table->ready[trans->type] = true;
 	spin_unlock_bh(&table->lock);
 }
 EXPORT_SYMBOL_NS_GPL(rds_transport_net_init, RDS_NS);
+
+u32 rds_generation(const struct rds_path *path)
+{
+	return rds_net(path->net)->conns->gen[path->trans->type];
+}
+EXPORT_SYMBOL_NS_GPL(rds_generation, RDS_NS);
 
 /* Any connection of a transport, out of the table, with the table's reference. */
 static struct rds_conn *conn_take_any(struct rds_net *rn, const struct rds_transport *trans)

@@ -19,7 +19,8 @@ static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport, bool han
 		return false;
 	}
 	if (handshake)
-		rds_handshake_build(m->tx.hdr->exthdr, cp->conn->nr_paths, rds_generation(), false);
+		rds_handshake_build(m->tx.hdr->exthdr, cp->conn->nr_paths, rds_generation(&cp->pub),
+				    false);
 	rds_stats_inc(cp->conn->rn, send_pong);
 	if (rds_txq_add_probe(&cp->txq, m))
 		rds_cpath_kick(cp);

@@ -134,7 +134,7 @@ static unsigned int build_privdata(struct rds_rdma_conn *conn, u8 *buf)
 		.version = conn->accepted ? conn->peer.version : RDS_RDMA_V3_1,
 		.tos = addr->tos,
 		.credit = conn->cm.offered,
-		.gen = rds_generation(),
+		.gen = rds_generation(conn->path),
 	};
 
 	memcpy(me.saddr, &addr->laddr, sizeof(me.saddr));

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * rds_rdma goes and comes back at the agent, while the driver keeps its socket and what it has not
+ * got through. Messages are numbered: between them the agent's sockets before and after see every
+ * number but those that came for a socket that was closed, and the counters tell how many these are.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+#define PORT	4700
+#define ROUNDS	3
+#define QUIET	40		/* messages that wait while the driver's link is down */
+#define BEFORE	150		/* taken under traffic before the module goes, and after */
+#define LARGEST	65536
+
+static uint32_t len_of(uint64_t n)
+{
+	return n % 16 ? 8 + (uint32_t)(mix64(n) % 3000) : LARGEST;
+}
+
+static bool push(int fd, const struct rt_addr *to, uint64_t n)
+{
+	static uint8_t out[LARGEST];
+	ssize_t len = len_of(n);
+
+	pattern(out, (size_t)len, n + 1, 0);
+	memcpy(out, &n, 8);
+	return sendto(fd, out, (size_t)len, MSG_DONTWAIT, (const struct sockaddr *)&to->ss,
+		      to->len) == len;
+}
+
+/* The next message's number; ~0 when none comes in time, and whether it is whole. */
+static uint64_t take(struct rt *r, int ms, bool *whole)
+{
+	static uint8_t in[LARGEST + 1], want[LARGEST];
+	uint64_t n, end = now_ns() + (uint64_t)ms * 1000000;
+	int len;
+
+	do {
+		len = recv_one(r, r->fd, in, sizeof(in), ms, NULL);
+	} while ((len == -EINTR || len == -ETIMEDOUT) && now_ns() < end);
+	if (len < 8)
+		return ~0ull;
+	memcpy(&n, in, 8);
+	*whole = (uint32_t)len == len_of(n);
+	if (*whole) {
+		pattern(want, (size_t)len, n + 1, 0);
+		*whole = !memcmp(want + 8, in + 8, (size_t)len - 8);
+	}
+	return n;
+}
+
+/*
+ * The agent's part of receiving, to before number @end: v0 is the first, v1 the number behind the
+ * last, v2 how many were not whole or not the next.
+ */
+static void take_until(struct rt *r, uint64_t end, int ms, struct aresp *a)
+{
+	uint64_t n;
+	bool whole;
+
+	a->v[0] = ~0ull;
+	a->v[2] = 0;
+	for (a->v[1] = 0; a->v[1] < end; a->v[1] = n + 1) {
+		n = take(r, ms, &whole);
+		if (n == ~0ull)
+			break;
+		if (a->v[0] == ~0ull)
+			a->v[0] = n;
+		else
+			whole = whole && n == a->v[1];
+		a->v[2] += !whole;
+	}
+}
+
+int reload_take(struct rt *r, const struct areq *q, struct aresp *a)
+{
+	take_until(r, q->a[0], (int)q->a[1], a);
+	return 0;
+}
+
+/* A socket, once the transport has taken the address again. */
+static int open_again(struct rt *r, unsigned int port)
+{
+	uint64_t end = now_ns() + 20000000000ull * r->slow;
+	struct timespec pause = { .tv_nsec = 5000000 };
+
+	do {
+		r->fd = rds_open(&r->self, (uint16_t)port);
+		if (r->fd >= 0)
+			return 0;
+		nanosleep(&pause, NULL);
+	} while (now_ns() < end);
+	return -r->fd;
+}
+
+static long unread(void)
+{
+	return counter("recv_queued") - counter("recv_delivered");
+}
+
+static long dropped(void)
+{
+	return counter("recv_drop_no_sock") + counter("recv_drop_dead_sock");
+}
+
+/* Messages that went to sockets which are closed and were not read, and those that found none. */
+long reload_lost(void)
+{
+	return unread() + dropped();
+}
+
+/*
+ * The agent's part: closes its socket, which alone keeps the module, unloads it and loads it again,
+ * and opens the socket anew. v3: messages lost by that.
+ */
+int reload_module(struct rt *r, struct aresp *a)
+{
+	uint64_t end = now_ns() + 20000000000ull * r->slow;
+	long lost;
+	int rc;
+
+	close(r->fd);
+	r->fd = -1;
+	do {
+		rc = run_shell("rmmod rds_rdma 2>/dev/null");
+	} while (rc && now_ns() < end);
+	if (rc)
+		return EBUSY;
+	if (run_shell(". selftests/lib/stack.sh && load_stack ours rds_rdma"))
+		return ENOENT;
+	lost = unread();
+	rc = open_again(r, r->port);
+	lost += dropped();
+	a->v[3] = (uint64_t)(lost - r->lost);
+	r->lost = lost;
+	return rc;
+}
+
+/* A reason in /proc/net/rds/drops */
+static long drops(const char *name)
+{
+	FILE *f = fopen("/proc/net/rds/drops", "r");
+	char key[64];
+	long v, found = -1;
+
+	while (f && fscanf(f, "%63s %ld", key, &v) == 2)
+		if (!strcmp(key, name))
+			found = v;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/*
+ * What was sent into a link that is down is there once, in order, after the peer's module came back.
+ * The last few before that may not be acknowledged, as nobody asks for that, and come again then.
+ */
+static uint64_t quiet_round(struct rt *r, unsigned int round, uint64_t n)
+{
+	struct areq take = { .op = ASK_TAKE, .a = { n + QUIET, 20000ull * r->slow } };
+	struct areq reload = { .op = ASK_RELOAD };
+	long rebooted = drops("peer_rebooted");
+	struct rt_addr to = agent_at(r);
+	struct aresp a, b;
+	unsigned int again;
+	bool sent = true;
+	int rc;
+
+	for (uint64_t i = 0; i < QUIET; i++)
+		sent = sent && push(r->fd, &to, n + i);
+	ask(r, &take, &a);
+	rt_ok(sent && a.v[0] == n && a.v[1] == n + QUIET && !a.v[2],
+	      "rdma.reload.%u.before # %llu to %llu of %llu, %llu wrong", round, (ull)a.v[0],
+	      (ull)a.v[1], (ull)n, (ull)a.v[2]);
+	n += QUIET;
+	again = unacked_from(r, (uint16_t)r->port);
+	rt_ok(!run_shell("ip link set rds0 down"), "rdma.reload.%u.link_down", round);
+	for (uint64_t i = 0; i < QUIET; i++)
+		sent = sent && push(r->fd, &to, n + i);
+	rc = ask(r, &reload, &b);
+	rt_ok(!rc && !b.v[3], "rdma.reload.%u.reloaded # %s, %llu came", round, strerror(rc),
+	      (ull)b.v[3]);
+	rt_ok(sent && !run_shell("ip link set rds0 up"), "rdma.reload.%u.link_up", round);
+	take.a[0] = n + QUIET;
+	ask(r, &take, &a);
+	rt_ok(a.v[0] <= n && a.v[0] + again >= n && a.v[1] == n + QUIET && !a.v[2],
+	      "rdma.reload.%u.once_and_in_order # %llu to %llu of %llu, %u unacknowledged, %llu wrong",
+	      round, (ull)a.v[0], (ull)a.v[1], (ull)n, again, (ull)a.v[2]);
+	/* or else what it sends again would be taken for what its predecessor sent */
+	rt_ok(drops("peer_rebooted") > rebooted, "rdma.reload.%u.another_incarnation", round);
+	return n + QUIET;
+}
+
+/* Sends until number @end, or the agent has answered */
+static uint64_t push_until(struct rt *r, uint64_t n, uint64_t end, bool *answered)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+	struct rt_addr to = agent_at(r);
+
+	while (n < end && !*answered) {
+		if (push(r->fd, &to, n))
+			n++;
+		else
+			nanosleep(&pause, NULL);
+		*answered = ask_answered(r);
+	}
+	return n;
+}
+
+/*
+ * The module goes in the middle of traffic. What the agent's first socket got and had no time to
+ * acknowledge may be there for the second as well: to the module it is a peer it never heard of.
+ */
+static uint64_t busy_round(struct rt *r, unsigned int round, uint64_t n)
+{
+	struct areq take = { .op = ASK_TAKE, .a = { n + BEFORE, 20000ull * r->slow } };
+	struct areq reload = { .op = ASK_RELOAD };
+	long resets = counter("conn_reset");
+	struct aresp a, b, c;
+	bool answered = false;
+	uint64_t opened;
+	int rc;
+
+	ask_begin(r, &take);
+	n = push_until(r, n, ~0ull, &answered);
+	ask_end(r, &a);
+	rt_ok(a.v[0] == take.a[0] - BEFORE && a.v[1] == take.a[0] && !a.v[2],
+	      "rdma.reload.%u.traffic # %llu to %llu, %llu wrong", round, (ull)a.v[0], (ull)a.v[1],
+	      (ull)a.v[2]);
+	ask_begin(r, &reload);
+	answered = false;
+	n = push_until(r, n, ~0ull, &answered);
+	rc = ask_end(r, &b);
+	rt_ok(!rc, "rdma.reload.%u.unloaded_under_traffic # %s", round, strerror(rc));
+	opened = n;
+	take.a[0] = n + BEFORE;
+	ask_begin(r, &take);
+	answered = false;
+	n = push_until(r, n, take.a[0], &answered);
+	ask_end(r, &c);
+	printf("# reload: read to %llu, %llu lost with the socket, then %llu to %llu; %llu sent meanwhile; conn_reset +%ld\n",
+	       (ull)a.v[1], (ull)b.v[3], (ull)c.v[0], (ull)c.v[1], (ull)(opened - a.v[1]),
+	       counter("conn_reset") - resets);
+	rt_ok(c.v[0] <= a.v[1] + b.v[3] && c.v[0] <= opened, "rdma.reload.%u.none_lost # %llu after %llu and %llu",
+	      round, (ull)c.v[0], (ull)a.v[1], (ull)b.v[3]);
+	rt_ok(c.v[1] == take.a[0] && !c.v[2], "rdma.reload.%u.resumes_in_order # to %llu of %llu, %llu wrong",
+	      round, (ull)c.v[1], (ull)take.a[0], (ull)c.v[2]);
+	rt_ok(counter("conn_reset") > resets, "rdma.reload.%u.connection_ended", round);
+	return n;
+}
+
+void test_reload(struct rt *r)
+{
+	unsigned int rounds = r->resets ? r->resets : ROUNDS;
+	uint64_t n = 0;
+	char name[32];
+
+	if (!start(r, PORT))
+		return;
+	for (unsigned int i = 0; i < rounds; i++) {
+		n = quiet_round(r, i, n);
+		n = busy_round(r, i, n);
+		snprintf(name, sizeof(name), "rdma.reload.%u", i);
+		mends(r, name);
+	}
+}
