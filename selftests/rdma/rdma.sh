@@ -18,7 +18,7 @@ rdma_net() {
 		ip link set rds0 up
 		RDS_ONE=1
 	else
-		# Room for a fragment of 4096 bytes in one packet.
+		# Room for RoCE's largest packets, of 4096 bytes.
 		ip link set rds0 mtu 4200 2>/dev/null
 	fi
 	# IPv6 forgets the addresses of an interface that goes down, unless told not to.

@@ -197,8 +197,6 @@ void fake_close(struct fake *f)
 	f->rx_seq = 0;
 	f->granted = 0;
 	f->have = 0;
-	f->maps = 0;
-	f->acks = 0;
 	f->acked = 0;
 }
 
@@ -239,10 +237,8 @@ static bool take_frame(struct fake *f, const uint8_t *frame, size_t bytes)
 	f->may_send += h->credit;
 	if (be64toh(h->ack) > f->acked)
 		f->acked = be64toh(h->ack);
-	if (!h->sport && !h->dport && !n && !h->flags) {
-		f->acks++;
+	if (!h->sport && !h->dport && !n && !h->flags)
 		return false;
-	}
 	if (f->have + n > MSG_MAX)
 		return false;
 	memcpy(f->msg + f->have, h + 1, n);
@@ -251,10 +247,8 @@ static bool take_frame(struct fake *f, const uint8_t *frame, size_t bytes)
 	if (f->have < ntohl(h->len))
 		return false;
 	f->have = 0;
-	if (h->flags == F_CONG) {
-		f->maps++;
+	if (h->flags == F_CONG)
 		return false;
-	}
 	f->rx_seq = be64toh(h->seq);
 	return true;
 }
@@ -372,13 +366,13 @@ bool fake_recv(struct fake *f, double seconds)
 	return true;
 }
 
-bool fake_until(struct fake *f, const unsigned int *n, unsigned int want, double seconds)
+bool fake_acked(struct fake *f, uint64_t seq, double seconds)
 {
 	double end = fake_now() + seconds;
 
-	while (*n < want && !f->gone && fake_now() < end)
+	while (f->acked < seq && !f->gone && fake_now() < end)
 		poll_once(f);
-	return *n >= want;
+	return f->acked >= seq;
 }
 
 bool fake_ends(struct fake *f, double seconds)

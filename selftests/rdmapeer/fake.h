@@ -64,7 +64,6 @@ struct fake {
 	uint8_t *msg;			/* message put together, 1 MiB */
 	struct fake_header hdr;
 	uint32_t have;
-	unsigned int maps, acks;	/* frames of these kinds received */
 	uint64_t acked;			/* highest number the peer acknowledged */
 };
 
@@ -99,12 +98,12 @@ bool fake_message(struct fake *f, struct fake_header *h, const void *payload);
 
 /*
  * The next whole message of the peer into f->msg and f->hdr, acknowledged; maps and
- * acknowledgements are counted on the way. False after that time, or when the connection ends.
+ * frames that only acknowledge may come before it. False after that time, or when the connection ends.
  */
 bool fake_recv(struct fake *f, double seconds);
 
-/* Take in what comes, until *n is at least @want. */
-bool fake_until(struct fake *f, const unsigned int *n, unsigned int want, double seconds);
+/* Take in what comes, until the peer has acknowledged message @seq. */
+bool fake_acked(struct fake *f, uint64_t seq, double seconds);
 
 /* Does the connection end within that time? */
 bool fake_ends(struct fake *f, double seconds);

@@ -19,7 +19,7 @@ bindable() {
 }
 
 set_up() {
-	# Room for a fragment of 4096 bytes in one packet.
+	# Room for RoCE's largest packets, of 4096 bytes.
 	ip link set rds0 mtu 4200
 	modprobe ib_uverbs
 	if [ $dev = rxe ]; then

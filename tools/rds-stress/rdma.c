@@ -238,10 +238,12 @@ void rdma_answered(struct task *t, struct peer *p, const struct header *h)
 		fprintf(stderr, "RDS rcvd rdma %s ACK for request key %llx len %u local addr %llx\n",
 			rop_name(s->asked.rop), (unsigned long long)h->rdma.key, h->rdma.size,
 			(unsigned long long)s->asked.addr);
-	if (t->o->use_once)
+	if (t->o->use_once) {
 		s->key = 0;
-	else if (!keeps_keys(t->o))
+		t->nr_keys -= t->o->use_get_mr;
+	} else if (!keeps_keys(t->o)) {
 		free_key(t, s);
+	}
 	if (s->asked.rop == ROP_WRITE)
 		count(&t->stats->rdma_in, bytes);
 	else
