@@ -85,9 +85,11 @@ device_loop() {
 
 some_connection() { [ "$(rdma_count qp)" -gt 3 ]; }
 
-# The module comes and goes while somebody binds.
+# The module comes and goes while somebody binds. That asks the kernel for the module, which must not
+# come up with the distribution's: whoever loads a second one of the name meanwhile is told EBUSY.
 load_race() {
-	_i=0 _rc=0
+	_i=0 _rc=0 _modprobe=$(cat /proc/sys/kernel/modprobe)
+	echo /bin/true >/proc/sys/kernel/modprobe
 	while :; do "$RDS_BIN/rds-rdmat" bind "$RDS_SELF4" 2>/dev/null; done &
 	_binder=$!
 	while [ $_i -lt 8 ]; do
@@ -97,6 +99,7 @@ load_race() {
 	done
 	kill $_binder
 	wait $_binder 2>/dev/null
+	echo "$_modprobe" >/proc/sys/kernel/modprobe
 	wait_for 20 bindable || _rc=1
 	return $_rc
 }

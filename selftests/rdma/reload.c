@@ -14,7 +14,7 @@
 
 #define PORT	4700
 #define ROUNDS	3
-#define QUIET	40		/* messages that wait while the driver's link is down */
+#define QUIET	40		/* messages that wait while the driver is cut off */
 #define BEFORE	150		/* taken under traffic before the module goes, and after */
 #define LARGEST	65536
 
@@ -158,17 +158,21 @@ static long drops(const char *name)
 }
 
 /*
- * What was sent into a link that is down is there once, in order, after the peer's module came back.
- * The last few before that may not be acknowledged, as nobody asks for that, and come again then.
+ * What the network swallows is there once, in order, after the peer's module came back. The last few
+ * before that may not be acknowledged, as nobody asks for that, and come again then.
+ *
+ * With -w link the driver's link is down meanwhile. The agent loses its connection by that and asks for
+ * another just then: what refuses that must not be the packet that rxe cannot route.
  */
 static uint64_t quiet_round(struct rt *r, unsigned int round, uint64_t n)
 {
 	struct areq take = { .op = ASK_TAKE, .a = { n + QUIET, 20000ull * r->slow } };
 	struct areq reload = { .op = ASK_RELOAD };
 	long rebooted = drops("peer_rebooted");
+	bool link = !strcmp(r->way, "link");
 	struct rt_addr to = agent_at(r);
 	struct aresp a, b;
-	unsigned int again;
+	unsigned int again, waiting;
 	bool sent = true;
 	int rc;
 
@@ -180,13 +184,16 @@ static uint64_t quiet_round(struct rt *r, unsigned int round, uint64_t n)
 	      (ull)a.v[1], (ull)n, (ull)a.v[2]);
 	n += QUIET;
 	again = unacked_from(r, (uint16_t)r->port);
-	rt_ok(!run_shell("ip link set rds0 down"), "rdma.reload.%u.link_down", round);
+	rt_ok(!run_shell(link ? "ip link set rds0 down" : "tc qdisc add dev rds0 root netem loss 100%"),
+	      "rdma.reload.%u.cut_off", round);
 	for (uint64_t i = 0; i < QUIET; i++)
 		sent = sent && push(r->fd, &to, n + i);
 	rc = ask(r, &reload, &b);
 	rt_ok(!rc && !b.v[3], "rdma.reload.%u.reloaded # %s, %llu came", round, strerror(rc),
 	      (ull)b.v[3]);
-	rt_ok(sent && !run_shell("ip link set rds0 up"), "rdma.reload.%u.link_up", round);
+	waiting = unacked_from(r, (uint16_t)r->port);
+	rt_ok(sent && !run_shell(link ? "ip link set rds0 up" : "tc qdisc del dev rds0 root"),
+	      "rdma.reload.%u.reached_again # %u of %u under way", round, waiting, again + QUIET);
 	take.a[0] = n + QUIET;
 	ask(r, &take, &a);
 	rt_ok(a.v[0] <= n && a.v[0] + again >= n && a.v[1] == n + QUIET && !a.v[2],

@@ -376,7 +376,7 @@ void rds_transport_net_init(const struct rds_transport *trans, struct net *net)
 	struct rds_conn_table *table = rds_net(net)->conns;
 
 	spin_lock_bh(&table->lock);
-	/* numbers start anew; those that peers have seen must not be taken for these */
+	/* numbers start anew, and those sent before must not be taken for these */
 	table->gen[trans->type] = get_random_u32() ?: 1;
 	table->ready[trans->type] = true;
 	spin_unlock_bh(&table->lock);

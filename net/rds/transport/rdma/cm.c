@@ -14,6 +14,9 @@
  *     attach or drop it at any time; either waits for the handler of the request to return,
  *     which touches it no more.  A request that is refused ends with its id: the handler returns
  *     an error, the CM destroys the id, and no event comes in between.
+ *   - A request and an interface that goes (link.c).  To refuse it is to send something, which that
+ *     interface must still carry, or must not be asked to any more.  So the id stays, and is
+ *     refused by being destroyed, for which link.c waits, or which it puts off.
  *   - A request waits in the core and its initiator gives up.  The CM reports REJECTED or
  *     DISCONNECTED; the connection fails without a path, and path_attach finds it so.  siw
  *     reports nothing for a request that was not accepted; there it is rdma_accept() that fails.
@@ -419,14 +422,16 @@ static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *pa
 		rds_drop(net, RDS_DROP_NO_MEMORY);
 		return false;
 	}
+	conn->id = id;
+	conn->accepted = true;
 	/* It is entered: either this sees that the interface goes, or that sees the connection. */
 	if (!rds_rdma_link_usable(&local)) {
 		rds_drop(net, RDS_DROP_LOCAL_RECONFIG);
-		rds_rdma_conn_free(conn);
-		return false;
+		id->context = conn;
+		id->event_handler = conn_event;
+		rds_rdma_conn_refuse_later(conn);
+		return true;
 	}
-	conn->id = id;
-	conn->accepted = true;
 	conn->silent = dev->props.active_first;
 	conn->peer = peer;
 	conn->cm.responder_resources = min(dev->props.max_rd_atom, param->responder_resources);

@@ -66,6 +66,12 @@ struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev,
 /* End of a connection that never had a path nor a queue pair; its id is not touched. */
 void rds_rdma_conn_free(struct rds_rdma_conn *conn);
 
+/*
+ * End of a request that no path gets, from its handler: the id goes, and the peer is told, as soon
+ * as the link allows.
+ */
+void rds_rdma_conn_refuse_later(struct rds_rdma_conn *conn);
+
 /* Have connect_work go on, unless the connection is ending.  Does not sleep. */
 void rds_rdma_conn_continue(struct rds_rdma_conn *conn);
 

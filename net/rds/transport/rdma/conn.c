@@ -320,6 +320,15 @@ void rds_rdma_conn_free(struct rds_rdma_conn *conn)
 	kfree(conn);
 }
 
+void rds_rdma_conn_refuse_later(struct rds_rdma_conn *conn)
+{
+	spin_lock_bh(&conn->cm.lock);
+	WRITE_ONCE(conn->ending, true);
+	spin_unlock_bh(&conn->cm.lock);
+	rds_rdma_dev_closing(conn->dev, conn);
+	queue_work(rds_rdma_wq, &conn->cm.reap_work);
+}
+
 /* Path ops */
 
 int rds_rdma_path_init(struct rds_path *path)
