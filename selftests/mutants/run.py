@@ -345,7 +345,10 @@ def own_said(text, case):
 
 
 def own_run(ident, field, case=None):
-    """The output of a line with guests of its own, to the first failure of the case if one is given."""
+    """
+    Runs a line with guests of its own, to the first failure of the case if one is given: its output,
+    and what the kernel died of or None.
+    """
     cases = os.path.join(OUT, "cases.own")
     with open(cases, "w", encoding="utf-8") as f:
         f.write(" | ".join(field) + "\n")
@@ -364,21 +367,25 @@ def own_run(ident, field, case=None):
             if case and "not ok" in own_said(text, case):
                 p.terminate()
     p.wait()
-    return out
-
-
-def own_verdict(field, out, case, want=1):
-    """What became of a case that comes @want times, and why."""
-    said = own_said(out, case)
-    if "not ok" in said:
-        return "fail", "not ok"
-    for name in "ab":
+    # the next run of the line writes other logs
+    for name in "ab"[:int(field[1])]:
         log = os.path.join(TOP, "build", "logs", KERNEL, "%s-%s.log" % (field[0], name))
         if os.path.exists(log):
             with open(log, encoding="utf-8", errors="replace") as f:
                 hit = CRASH.search(f.read())
             if hit:
-                return "down", "the kernel: " + hit.group(0)
+                return out, hit.group(0)
+    return out, None
+
+
+def own_verdict(ran, case, want=1):
+    """What became of a case that comes @want times, and why."""
+    out, died = ran
+    said = own_said(out, case)
+    if "not ok" in said:
+        return "fail", "not ok"
+    if died:
+        return "down", "the kernel: " + died
     if len(said) >= want:
         return "pass", ""
     late = "no answer in time" in out or "not done after" in out
@@ -392,12 +399,12 @@ def own_mutants(mutants):
         key = " | ".join(field)
         if key not in sane:
             sane[key] = own_run(BASE, field)
-        good = own_verdict(field, sane[key], m.case)
+        good = own_verdict(sane[key], m.case)
         if good[0] != "pass":
             m.verdict, m.why = "base", "its case does not pass without it: %s %s" % good
         else:
-            m.verdict, m.why = own_verdict(field, own_run(m.name, field, m.case), m.case,
-                                           len(own_said(sane[key], m.case)))
+            m.verdict, m.why = own_verdict(own_run(m.name, field, m.case), m.case,
+                                           len(own_said(sane[key][0], m.case)))
         say(m)
 
 

@@ -6,39 +6,11 @@
 set -u
 . selftests/lib/lib.sh
 . selftests/tools/common.sh
+. selftests/rdma/rdma.sh
 
 PATH=$RDS_BIN:$PATH
 dev=$1 stacks=$RDS_STACK${2:+,mixed}
 T=$(mktemp -d /tmp/tools.XXXXXX) || exit 1
-
-# The transport takes an address once it has set the device up. With -D that is tried before anything
-# else, and nobody listens on the port.
-bindable() {
-	rds-stress --transport rdma -r "$RDS_SELF4" -s "$RDS_SELF4" -p 3990 -D 8 2>&1 |
-		grep -q 'Connection refused'
-}
-
-set_up() {
-	# Room for RoCE's largest packets, of 4096 bytes.
-	ip link set rds0 mtu 4200
-	modprobe ib_uverbs
-	if [ $dev = rxe ]; then
-		modprobe rdma_rxe || return 1
-	elif ! modprobe -q siw; then
-		modprobe -q libcrc32c
-		modprobe iw_cm
-		insmod "$RDS_TOP/build/mod/$RDS_KERNEL/siw/siw.ko" || return 1
-	fi
-	rdma link add ${dev}0 type $dev netdev rds0 || return 1
-	if [ -e /sys/module/rds_rdma ]; then
-		:
-	elif [ "$RDS_STACK" = intree ]; then
-		modprobe rds_rdma || return 1
-	else
-		modprobe rdma_cm && insmod "$RDS_MODDIR/rds_rdma.ko" || return 1
-	fi
-	wait_for 20 bindable
-}
 
 a_waits() { [ "$RDS_GUEST" = a ]; }
 
@@ -227,10 +199,7 @@ refusal_cases() {
 		rds-rdma server 127.0.0.2
 }
 
-if ! set_up; then
-	not_ok tools.rdma_set_up "no address of ${dev}0 can be bound"
-	exit 1
-fi
+rdma_up $dev tcp-first && ok tools.rdma_set_up || { not_ok tools.rdma_set_up "see above"; exit 1; }
 barrier up
 ping_cases
 barrier pinged
@@ -244,6 +213,6 @@ example_cases
 refusal_cases
 barrier end
 rmmod rds_rdma 2>"$T/rmmod"
-rdma link del ${dev}0
+rdma_del $dev
 rm -rf "$T"
 exit $LIB_FAILED
