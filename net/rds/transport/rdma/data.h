@@ -63,10 +63,10 @@ struct rds_rdma_slot {
  * @wr: ready for ib_post_recv(); its @next links receives that are not posted
  * @cqe: its completion
  * @conn: whose
- * @page: payload, mapped; NULL if there is none
+ * @page: header and payload, mapped; NULL if there is none
  * @bytes: of the frame that came
  * @retired: key that it ended (Send with Invalidate), or 0
- * @sge: header in rds_rdma_rx.hdr, and @page
+ * @sge: @page, and its part of rds_rdma_rx.tail
  */
 struct rds_rdma_recv {
 	struct ib_recv_wr	wr;
