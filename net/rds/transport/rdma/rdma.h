@@ -93,6 +93,7 @@ struct rds_rdma_path {
  * send side (send.c, ack.c, op.c), under @tx_lock unless said otherwise:
  * @tx_open: rds_rdma_data_established() was called
  * @slots: RDS_RDMA_SEND_SLOTS
+ * @max_inline: bytes that the queue pair takes inline; 0 if it does not
  * @tx_hdr: their headers and the acknowledgement's, one mapped page
  * @tx_hdr_dma: its bus address
  * @tx_head: frames handed to the device, counts on
@@ -147,6 +148,7 @@ struct rds_rdma_conn {
 
 	bool			tx_open;
 	struct rds_rdma_slot	*slots;
+	u32			max_inline;
 	struct rds_wire_header	*tx_hdr;
 	u64			tx_hdr_dma;
 	unsigned int		tx_head;
