@@ -88,6 +88,7 @@ struct rds_rdma_path {
  *
  * @tx_lock: see above; initialised with the connection
  * @stats: counters of its namespace
+ * @lent_work: lets go of received pages that are kept for use again (rxpage.c)
  * @data_work: fills the receive ring and wakes xmit when softirq had no memory (data.c)
  *
  * send side (send.c, ack.c, op.c), under @tx_lock unless said otherwise:
@@ -145,6 +146,7 @@ struct rds_rdma_conn {
 	spinlock_t		tx_lock;
 	struct rds_rdma_stats __percpu *stats;
 	struct delayed_work	data_work;
+	struct delayed_work	lent_work;
 
 	bool			tx_open;
 	struct rds_rdma_slot	*slots;
