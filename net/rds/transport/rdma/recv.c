@@ -6,8 +6,8 @@
  * header takes: most frames then are one entry for the device, and a full one two.  Payload of
  * large messages stays in the page, which goes to the message and is replaced; what did not fit
  * goes where the header was, so the page is two pieces of the message, the second in front of the
- * first.  Small payload is copied, and the page is used again.  Receives are posted again some at
- * a time.
+ * first (rxpage.c).  Small payload is copied, and the page is used again.  Receives are posted
+ * again some at a time.
  *
  * The ring is as large as traffic asks for: the first frame of a message says how many follow,
  * and a stream of small messages shows by how many arrive within a tick.  Posted receives cannot
@@ -34,33 +34,6 @@ static struct rds_rdma_recv *recv_of(struct ib_recv_wr *wr)
 static u8 *recv_tail(struct rds_rdma_recv *r)
 {
 	return &r->conn->rx.tail[(r - r->conn->rx.recvs) * RDS_RDMA_HDR];
-}
-
-static bool recv_add_page(struct rds_rdma_recv *r, gfp_t gfp)
-{
-	struct ib_device *ib = r->conn->dev->ib;
-	u64 addr;
-
-	r->page = alloc_page(gfp | __GFP_NOWARN);
-	if (!r->page)
-		return false;
-	addr = ib_dma_map_page(ib, r->page, 0, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
-	if (!ib_dma_mapping_error(ib, addr)) {
-		r->sge[0].addr = addr;
-		return true;
-	}
-	__free_page(r->page);
-	r->page = NULL;
-	return false;
-}
-
-static void recv_free_page(struct rds_rdma_recv *r)
-{
-	if (!r->page)
-		return;
-	ib_dma_unmap_page(r->conn->dev->ib, r->sge[0].addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
-	__free_page(r->page);
-	r->page = NULL;
 }
 
 static void recv_push(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
@@ -118,7 +91,7 @@ bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp)
 		}
 		spin_unlock_bh(&conn->tx_lock);
 		for (i = 0; i < n && ok; i++)
-			ok = recv_add_page(r[i], gfp);
+			ok = rds_rdma_page_add(r[i], gfp);
 		spin_lock_bh(&conn->tx_lock);
 		conn->rx.taken -= n;
 		for (i = 0; i < n; i++)
@@ -163,7 +136,7 @@ static void recv_resize(struct rds_rdma_conn *conn, unsigned int frames)
 	}
 	conn->rx.frames++;
 	conn->rx.peak = max3(conn->rx.peak, conn->rx.frames, frames);
-	if (conn->rx.frames * 2 > conn->rx.target)
+	if (conn->rx.frames > conn->rx.target)
 		recv_grow(conn, conn->rx.target * 2);
 	if (frames * 2 > conn->rx.target)
 		recv_grow(conn, frames * 2);
@@ -194,18 +167,19 @@ static bool frame_give(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32 
 {
 	struct page *page = r->page;
 
-	ib_dma_unmap_page(conn->dev->ib, r->sge[0].addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
-	r->page = NULL;
-	if (!rds_rx_add_page(conn->rx.inc, page, RDS_RDMA_HDR, head)) {
-		__free_page(page);
-		return false;
-	}
-	if (!tail)
-		return true;
-	memcpy(page_address(page), recv_tail(r), tail);
 	get_page(page);
-	if (rds_rx_add_page(conn->rx.inc, page, 0, tail))
-		return true;
+	if (!rds_rx_add_page(conn->rx.inc, page, RDS_RDMA_HDR, head))
+		goto fail;
+	if (tail) {
+		memcpy(page_address(page), recv_tail(r), tail);
+		get_page(page);
+		if (!rds_rx_add_page(conn->rx.inc, page, 0, tail))
+			goto fail;
+	}
+	rds_rdma_page_lend(r);
+	return true;
+
+fail:
 	put_page(page);
 	return false;
 }
@@ -329,9 +303,9 @@ static void frame_repage(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 	/* only this context makes rx.posted smaller: looked at without the lock */
 	if (READ_ONCE(conn->rx.posted) + READ_ONCE(conn->rx.nr_ready) >
 	    READ_ONCE(conn->rx.target))
-		recv_free_page(r);
+		rds_rdma_page_free(r);
 	else if (!r->page)
-		recv_add_page(r, GFP_ATOMIC);
+		rds_rdma_page_add(r, GFP_ATOMIC);
 	else
 		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[0].addr, RDS_RDMA_FRAG,
 					      DMA_FROM_DEVICE);
@@ -521,7 +495,7 @@ void rds_rdma_recv_stop(struct rds_rdma_conn *conn)
 	conn->rx.inc = NULL;
 	if (conn->rx.tail) {
 		for (i = 0; i < RDS_RDMA_RECV_MAX; i++)
-			recv_free_page(&conn->rx.recvs[i]);
+			rds_rdma_page_free(&conn->rx.recvs[i]);
 		ib_dma_unmap_single(conn->dev->ib, conn->rx.tail_dma, bytes, DMA_FROM_DEVICE);
 		free_pages_exact(conn->rx.tail, bytes);
 		conn->rx.tail = NULL;
