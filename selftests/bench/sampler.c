@@ -104,7 +104,13 @@ static int show(struct seq_file *m, void *unused)
 
 static int open(struct inode *inode, struct file *file)
 {
-	return single_open_size(file, show, NULL, SAMPLES * 64);
+	/* memory for the text is for whoever reads it: to get it would be part of what is measured */
+	return file->f_mode & FMODE_READ ? single_open_size(file, show, NULL, SAMPLES * 64) : 0;
+}
+
+static int release(struct inode *inode, struct file *file)
+{
+	return file->f_mode & FMODE_READ ? single_release(inode, file) : 0;
 }
 
 static ssize_t set(struct file *file, const char __user *buf, size_t len, loff_t *pos)
@@ -126,7 +132,7 @@ static const struct proc_ops ops = {
 	.proc_read	= seq_read,
 	.proc_write	= set,
 	.proc_lseek	= seq_lseek,
-	.proc_release	= single_release,
+	.proc_release	= release,
 };
 
 static int __init sampler_init(void)

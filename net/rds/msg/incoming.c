@@ -77,7 +77,8 @@ void rds_rx_free(struct rds_incoming *inc)
 	case RDS_INC_PAGES:
 		for (i = 0; i < inc->nr; i++)
 			put_page(inc->bv[i].bv_page);
-		kfree(inc->bv);
+		if (inc->bv != (struct bio_vec *)inc->inl)
+			kfree(inc->bv);
 		break;
 	}
 	kmem_cache_free(incoming_cache, inc);
@@ -119,16 +120,20 @@ bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb, unsigned int 
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_add_skb, RDS_NS);
 
-/* Room for one more page fragment. */
+/* Room for one more page fragment.  The first ones are where a short payload would be. */
 static bool inc_grow_pages(struct rds_incoming *inc)
 {
-	unsigned int max = inc->max ? inc->max * 2 : 8;
-	struct bio_vec *bv;
+	unsigned int max = inc->max ? inc->max * 2 : sizeof(inc->inl) / sizeof(*inc->bv);
+	struct bio_vec *bv = (struct bio_vec *)inc->inl;
 
-	bv = krealloc(inc->form == RDS_INC_PAGES ? inc->bv : NULL, max * sizeof(*bv),
-		      GFP_ATOMIC | __GFP_NOWARN);
-	if (!bv)
-		return false;
+	if (inc->max) {
+		bv = krealloc(inc->bv == bv ? NULL : inc->bv, max * sizeof(*bv),
+			      GFP_ATOMIC | __GFP_NOWARN);
+		if (!bv)
+			return false;
+		if (inc->bv == (struct bio_vec *)inc->inl)
+			memcpy(bv, inc->inl, sizeof(inc->inl));
+	}
 	inc->form = RDS_INC_PAGES;
 	inc->bv = bv;
 	inc->max = max;

@@ -49,7 +49,7 @@ enum rds_inc_form {
  * @skbs: RDS_INC_SKBS, linked by next; the range in each is in its cb
  * @last: end of that list
  * @bv: RDS_INC_PAGES
- * @inl: short payload
+ * @inl: short payload, or the first entries of @bv
  */
 struct rds_incoming {
 	struct list_head	list;

@@ -33,7 +33,13 @@ static int ack_post(struct rds_rdma_conn *conn)
 	const struct ib_send_wr *bad;
 
 	rds_rdma_hdr_seal(conn, h);
-	ib_dma_sync_single_for_device(conn->dev->ib, sge.addr, sge.length, DMA_TO_DEVICE);
+	if (conn->max_inline >= sizeof(*h)) {
+		sge.addr = (uintptr_t)h;
+		wr.send_flags |= IB_SEND_INLINE;
+	} else {
+		ib_dma_sync_single_for_device(conn->dev->ib, sge.addr, sge.length,
+					      DMA_TO_DEVICE);
+	}
 	return ib_post_send(conn->qp, &wr, &bad);
 }
 

@@ -216,9 +216,11 @@ static int conn_create_qp(struct rds_rdma_conn *conn)
 	attr.event_handler = conn_qp_event;
 	attr.qp_context = conn;
 	err = rdma_create_qp(conn->id, conn->dev->pd, &attr);
-	if (!err)
-		conn->qp = conn->id->qp;
-	return err;
+	if (err)
+		return err;
+	conn->qp = conn->id->qp;
+	conn->max_inline = attr.cap.max_inline_data;
+	return 0;
 }
 
 /* All that a connection needs before its peer can send.  path_close undoes it. */

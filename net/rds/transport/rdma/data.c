@@ -69,6 +69,7 @@ int rds_rdma_data_create(struct rds_rdma_conn *conn)
 	init_waitqueue_head(&conn->ops_idle);
 	conn->stats = rds_rdma_stats(conn->path->net);
 	rds_rdma_ack_create(conn);
+	rds_rdma_page_create(conn);
 	ret = rds_rdma_send_create(conn);
 	return ret ?: rds_rdma_recv_create(conn);
 }
@@ -116,4 +117,5 @@ void rds_rdma_data_stop(struct rds_rdma_conn *conn)
 	rds_rdma_ops_stop(conn);
 	rds_rdma_send_stop(conn);
 	rds_rdma_recv_stop(conn);
+	rds_rdma_page_stop(conn);
 }

@@ -9,7 +9,8 @@
  *
  * Ownership of a receive: on rx.bare or rx.ready, guarded by the lock; posted, the device's; in
  * its completion, that one's; taken off rx.bare, the one who took it to find it a page.  A page
- * that holds payload goes to the message, and the receive gets another.
+ * that holds payload is lent to the message, which has a reference of it, and the receive gets
+ * another; the connection keeps its own reference and the mapping for some time (rxpage.c).
  *
  * Ownership of an operation (op.c): struct rds_rdma_op is on rds_rdma_conn.ops from before its
  * first work request is posted until rds_op_done() has returned.  It is ended by the completion
@@ -63,10 +64,10 @@ struct rds_rdma_slot {
  * @wr: ready for ib_post_recv(); its @next links receives that are not posted
  * @cqe: its completion
  * @conn: whose
- * @page: payload, mapped; NULL if there is none
+ * @page: header and payload, mapped; NULL if there is none
  * @bytes: of the frame that came
  * @retired: key that it ended (Send with Invalidate), or 0
- * @sge: header in rds_rdma_rx.hdr, and @page
+ * @sge: @page, and its part of rds_rdma_rx.tail
  */
 struct rds_rdma_recv {
 	struct ib_recv_wr	wr;
@@ -130,6 +131,17 @@ void rds_rdma_ack_create(struct rds_rdma_conn *conn);
 int rds_rdma_recv_create(struct rds_rdma_conn *conn);
 void rds_rdma_recv_open(struct rds_rdma_conn *conn);
 void rds_rdma_recv_stop(struct rds_rdma_conn *conn);
+
+/*
+ * rxpage.c: the page of a receive.  _add gets one, false without memory; _free lets it go, if
+ * there is one; _lend leaves it to a message, which has a reference of its own, and gives the
+ * receive another one if that costs nothing (completion context only).
+ */
+bool rds_rdma_page_add(struct rds_rdma_recv *r, gfp_t gfp);
+void rds_rdma_page_free(struct rds_rdma_recv *r);
+void rds_rdma_page_lend(struct rds_rdma_recv *r);
+void rds_rdma_page_create(struct rds_rdma_conn *conn);
+void rds_rdma_page_stop(struct rds_rdma_conn *conn);
 
 /* Post receives until rx.target; false if memory was short or the device refused. */
 bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp);

@@ -88,11 +88,13 @@ struct rds_rdma_path {
  *
  * @tx_lock: see above; initialised with the connection
  * @stats: counters of its namespace
+ * @lent_work: lets go of received pages that are kept for use again (rxpage.c)
  * @data_work: fills the receive ring and wakes xmit when softirq had no memory (data.c)
  *
  * send side (send.c, ack.c, op.c), under @tx_lock unless said otherwise:
  * @tx_open: rds_rdma_data_established() was called
  * @slots: RDS_RDMA_SEND_SLOTS
+ * @max_inline: bytes that the queue pair takes inline; 0 if it does not
  * @tx_hdr: their headers and the acknowledgement's, one mapped page
  * @tx_hdr_dma: its bus address
  * @tx_head: frames handed to the device, counts on
@@ -144,9 +146,11 @@ struct rds_rdma_conn {
 	spinlock_t		tx_lock;
 	struct rds_rdma_stats __percpu *stats;
 	struct delayed_work	data_work;
+	struct delayed_work	lent_work;
 
 	bool			tx_open;
 	struct rds_rdma_slot	*slots;
+	u32			max_inline;
 	struct rds_wire_header	*tx_hdr;
 	u64			tx_hdr_dma;
 	unsigned int		tx_head;

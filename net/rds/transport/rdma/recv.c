@@ -2,9 +2,12 @@
 /*
  * The receive ring, and messages out of its frames.
  *
- * A receive is a header and a page.  Payload of large messages stays in the page, which goes to
- * the message and is replaced; small payload is copied, and the page is used again.  Receives are
- * posted again some at a time.
+ * A receive is a page and room for what of a frame does not fit it, which is as much as its
+ * header takes: most frames then are one entry for the device, and a full one two.  Payload of
+ * large messages stays in the page, which goes to the message and is replaced; what did not fit
+ * goes where the header was, so the page is two pieces of the message, the second in front of the
+ * first (rxpage.c).  Small payload is copied, and the page is used again.  Receives are posted
+ * again some at a time.
  *
  * The ring is as large as traffic asks for: the first frame of a message says how many follow,
  * and a stream of small messages shows by how many arrive within a tick.  Posted receives cannot
@@ -28,36 +31,9 @@ static struct rds_rdma_recv *recv_of(struct ib_recv_wr *wr)
 	return container_of(wr, struct rds_rdma_recv, wr);
 }
 
-static struct rds_wire_header *recv_hdr(struct rds_rdma_recv *r)
+static u8 *recv_tail(struct rds_rdma_recv *r)
 {
-	return &r->conn->rx.hdr[r - r->conn->rx.recvs];
-}
-
-static bool recv_add_page(struct rds_rdma_recv *r, gfp_t gfp)
-{
-	struct ib_device *ib = r->conn->dev->ib;
-	u64 addr;
-
-	r->page = alloc_page(gfp | __GFP_NOWARN);
-	if (!r->page)
-		return false;
-	addr = ib_dma_map_page(ib, r->page, 0, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
-	if (!ib_dma_mapping_error(ib, addr)) {
-		r->sge[1].addr = addr;
-		return true;
-	}
-	__free_page(r->page);
-	r->page = NULL;
-	return false;
-}
-
-static void recv_free_page(struct rds_rdma_recv *r)
-{
-	if (!r->page)
-		return;
-	ib_dma_unmap_page(r->conn->dev->ib, r->sge[1].addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
-	__free_page(r->page);
-	r->page = NULL;
+	return &r->conn->rx.tail[(r - r->conn->rx.recvs) * RDS_RDMA_HDR];
 }
 
 static void recv_push(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
@@ -115,7 +91,7 @@ bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp)
 		}
 		spin_unlock_bh(&conn->tx_lock);
 		for (i = 0; i < n && ok; i++)
-			ok = recv_add_page(r[i], gfp);
+			ok = rds_rdma_page_add(r[i], gfp);
 		spin_lock_bh(&conn->tx_lock);
 		conn->rx.taken -= n;
 		for (i = 0; i < n; i++)
@@ -160,7 +136,7 @@ static void recv_resize(struct rds_rdma_conn *conn, unsigned int frames)
 	}
 	conn->rx.frames++;
 	conn->rx.peak = max3(conn->rx.peak, conn->rx.frames, frames);
-	if (conn->rx.frames * 2 > conn->rx.target)
+	if (conn->rx.frames > conn->rx.target)
 		recv_grow(conn, conn->rx.target * 2);
 	if (frames * 2 > conn->rx.target)
 		recv_grow(conn, frames * 2);
@@ -186,28 +162,44 @@ static enum rds_drop_reason frame_check(const struct rds_rdma_conn *conn,
 	return pay == min_t(u32, left, RDS_RDMA_FRAG) ? RDS_DROP_MAX : RDS_DROP_BAD_FRAME;
 }
 
+/* The page becomes the message's: what follows the header, and what takes the header's place. */
+static bool frame_give(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32 head, u32 tail)
+{
+	struct page *page = r->page;
+
+	get_page(page);
+	if (!rds_rx_add_page(conn->rx.inc, page, RDS_RDMA_HDR, head))
+		goto fail;
+	if (tail) {
+		memcpy(page_address(page), recv_tail(r), tail);
+		get_page(page);
+		if (!rds_rx_add_page(conn->rx.inc, page, 0, tail))
+			goto fail;
+	}
+	rds_rdma_page_lend(r);
+	return true;
+
+fail:
+	put_page(page);
+	return false;
+}
+
 /* Payload of a frame into the message: copied, or the page changes hands. */
 static bool frame_store(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32 pay)
 {
-	struct ib_device *ib = conn->dev->ib;
+	u32 head = min_t(u32, pay, RDS_RDMA_FRAG - RDS_RDMA_HDR);
 	u8 *buf = rds_rx_buffer(conn->rx.inc);
 
 	if (!pay)
 		return true;
-	if (buf) {
-		ib_dma_sync_single_for_cpu(ib, r->sge[1].addr, pay, DMA_FROM_DEVICE);
-		memcpy(buf + be32_to_cpu(conn->rx.inc_hdr.len) - conn->rx.inc_left,
-		       page_address(r->page), pay);
-		ib_dma_sync_single_for_device(ib, r->sge[1].addr, pay, DMA_FROM_DEVICE);
-		return true;
-	}
-	ib_dma_unmap_page(ib, r->sge[1].addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
-	if (!rds_rx_add_page(conn->rx.inc, r->page, 0, pay)) {
-		__free_page(r->page);
-		r->page = NULL;
-		return false;
-	}
-	r->page = NULL;
+	if (pay > head)
+		ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[1].addr, RDS_RDMA_HDR,
+					   DMA_FROM_DEVICE);
+	if (!buf)
+		return frame_give(conn, r, head, pay - head);
+	buf += be32_to_cpu(conn->rx.inc_hdr.len) - conn->rx.inc_left;
+	memcpy(buf, page_address(r->page) + RDS_RDMA_HDR, head);
+	memcpy(buf + head, recv_tail(r), pay - head);
 	return true;
 }
 
@@ -277,11 +269,10 @@ static void frame_header(struct rds_rdma_conn *conn, const struct rds_wire_heade
  * The end of a frame, under one hold of the lock: what its header says, its receive posted again,
  * an acknowledgement if one is due.  @complete: its message has been delivered.
  */
-static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, bool complete,
-			 unsigned int frames, struct frame_result *res)
+static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+			 const struct rds_wire_header *h, bool complete, unsigned int frames,
+			 struct frame_result *res)
 {
-	const struct rds_wire_header *h = recv_hdr(r);
-
 	spin_lock(&conn->tx_lock);
 	conn->rx.posted--;
 	frame_header(conn, h, res);
@@ -312,9 +303,12 @@ static void frame_repage(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 	/* only this context makes rx.posted smaller: looked at without the lock */
 	if (READ_ONCE(conn->rx.posted) + READ_ONCE(conn->rx.nr_ready) >
 	    READ_ONCE(conn->rx.target))
-		recv_free_page(r);
+		rds_rdma_page_free(r);
 	else if (!r->page)
-		recv_add_page(r, GFP_ATOMIC);
+		rds_rdma_page_add(r, GFP_ATOMIC);
+	else
+		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[0].addr, RDS_RDMA_FRAG,
+					      DMA_FROM_DEVICE);
 }
 
 static bool frame_is_ack(const struct rds_wire_header *h, u32 pay)
@@ -330,20 +324,22 @@ static void frame_invalidated(struct rds_rdma_conn *conn, u32 rkey)
 
 static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 {
-	const struct rds_wire_header *h = recv_hdr(r);
 	struct frame_result res = { .why = RDS_DROP_MAX };
+	struct rds_wire_header hdr, *h = &hdr;
 	bool complete = false;
 	unsigned int frames = 0;
 	u32 pay;
 
-	ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[0].addr, RDS_RDMA_HDR,
-				   DMA_FROM_DEVICE);
 	if (r->retired)
 		frame_invalidated(conn, r->retired);
 	if (r->bytes < RDS_RDMA_HDR) {
 		res.why = RDS_DROP_BAD_FRAME;
 		goto fail;
 	}
+	ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[0].addr,
+				   min_t(u32, r->bytes, RDS_RDMA_FRAG), DMA_FROM_DEVICE);
+	/* its page may be a message's when it is looked at last */
+	memcpy(h, page_address(r->page), sizeof(*h));
 	if (h->csum && rds_rdma_hdr_sum(h) != 0xffff) {
 		res.why = RDS_DROP_BAD_CSUM;
 		goto fail;
@@ -365,7 +361,7 @@ static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 	if (unlikely(conn->silent))
 		rds_rdma_conn_heard(conn);
 	frame_repage(conn, r);
-	frame_finish(conn, r, complete, frames, &res);
+	frame_finish(conn, r, h, complete, frames, &res);
 	if (res.acked)
 		rds_path_acked(conn->path, conn->rx.ack);
 	if (res.writable)
@@ -453,20 +449,20 @@ int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 	struct ib_device *ib = conn->dev->ib;
 	size_t bytes = RDS_RDMA_RECV_MAX * RDS_RDMA_HDR;
 	struct rds_rdma_recv *r;
-	void *hdr;
+	void *tail;
 	int i;
 
 	conn->rx.target = RDS_RDMA_RECV_MIN;
 	conn->rx.second = jiffies;
 	conn->rx.early_end = &conn->rx.early;
 	conn->rx.recvs = vzalloc(array_size(RDS_RDMA_RECV_MAX, sizeof(*conn->rx.recvs)));
-	hdr = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO);
-	if (!conn->rx.recvs || !hdr)
+	tail = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO);
+	if (!conn->rx.recvs || !tail)
 		goto nomem;
-	conn->rx.hdr_dma = ib_dma_map_single(ib, hdr, bytes, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(ib, conn->rx.hdr_dma))
+	conn->rx.tail_dma = ib_dma_map_single(ib, tail, bytes, DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ib, conn->rx.tail_dma))
 		goto nomem;
-	conn->rx.hdr = hdr;
+	conn->rx.tail = tail;
 	for (i = RDS_RDMA_RECV_MAX - 1; i >= 0; i--) {
 		r = &conn->rx.recvs[i];
 		r->conn = conn;
@@ -474,10 +470,10 @@ int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 		r->wr.wr_cqe = &r->cqe;
 		r->wr.sg_list = r->sge;
 		r->wr.num_sge = 2;
-		r->sge[0].addr = conn->rx.hdr_dma + i * RDS_RDMA_HDR;
-		r->sge[0].length = RDS_RDMA_HDR;
+		r->sge[0].length = RDS_RDMA_FRAG;
 		r->sge[0].lkey = conn->dev->pd->local_dma_lkey;
-		r->sge[1].length = RDS_RDMA_FRAG;
+		r->sge[1].addr = conn->rx.tail_dma + i * RDS_RDMA_HDR;
+		r->sge[1].length = RDS_RDMA_HDR;
 		r->sge[1].lkey = conn->dev->pd->local_dma_lkey;
 		r->wr.next = conn->rx.bare;
 		conn->rx.bare = &r->wr;
@@ -485,8 +481,8 @@ int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 	return 0;
 
 nomem:
-	if (hdr)
-		free_pages_exact(hdr, bytes);
+	if (tail)
+		free_pages_exact(tail, bytes);
 	return -ENOMEM;
 }
 
@@ -497,12 +493,12 @@ void rds_rdma_recv_stop(struct rds_rdma_conn *conn)
 
 	rds_rx_free(conn->rx.inc);
 	conn->rx.inc = NULL;
-	if (conn->rx.hdr) {
+	if (conn->rx.tail) {
 		for (i = 0; i < RDS_RDMA_RECV_MAX; i++)
-			recv_free_page(&conn->rx.recvs[i]);
-		ib_dma_unmap_single(conn->dev->ib, conn->rx.hdr_dma, bytes, DMA_FROM_DEVICE);
-		free_pages_exact(conn->rx.hdr, bytes);
-		conn->rx.hdr = NULL;
+			rds_rdma_page_free(&conn->rx.recvs[i]);
+		ib_dma_unmap_single(conn->dev->ib, conn->rx.tail_dma, bytes, DMA_FROM_DEVICE);
+		free_pages_exact(conn->rx.tail, bytes);
+		conn->rx.tail = NULL;
 	}
 	vfree(conn->rx.recvs);
 	conn->rx.recvs = NULL;

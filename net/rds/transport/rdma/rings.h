@@ -8,8 +8,19 @@
 
 #include <net/rds/wire.h>
 
+struct page;
 struct rds_incoming;
 struct rds_rdma_recv;
+
+/**
+ * struct rds_rdma_lent - a page that a message has (rxpage.c)
+ * @page: counted
+ * @addr: its bus address
+ */
+struct rds_rdma_lent {
+	struct page	*page;
+	u64		addr;
+};
 
 /*
  * Rings.  Soft RoCE rounds a queue and one entry more up to a power of two, so both queues stay
@@ -18,16 +29,17 @@ struct rds_rdma_recv;
 #define RDS_RDMA_SEND_SLOTS	64U	/* a power of two */
 #define RDS_RDMA_OP_WRS		40	/* further work requests, for operations */
 #define RDS_RDMA_ACK_SLOTS	1	/* frames with acknowledgement or credit only */
-#define RDS_RDMA_RECV_MIN	16
+#define RDS_RDMA_RECV_MIN	8
 #define RDS_RDMA_RECV_MAX	248
+#define RDS_RDMA_LENT		256U	/* pages lent to messages; a power of two */
 #define RDS_RDMA_SEND_SGE	4	/* header and three pieces of payload */
 #define RDS_RDMA_OP_SGE		17	/* 64 KiB, wherever in its first page they start */
 
 /**
  * struct rds_rdma_rx - receive side of a connection (recv.c)
  * @recvs: RDS_RDMA_RECV_MAX
- * @hdr: their headers, one mapped array
- * @hdr_dma: its bus address
+ * @tail: the end of full frames, RDS_RDMA_HDR bytes for each of @recvs, one mapped array
+ * @tail_dma: its bus address
  * @bare: receives without a page, linked
  * @ready: receives with a page, to be posted, linked
  * @nr_ready: their number
@@ -35,6 +47,11 @@ struct rds_rdma_recv;
  * @taken: taken off @bare to get a page
  * @target: how many are to be posted
  * @offered: how many the private data told of
+ * @lent: RDS_RDMA_LENT pages that messages have or had; made when first needed
+ * @lent_head: pages lent so far
+ * @lent_tail: oldest of them that is remembered
+ * @lent_seen: @lent_head when lent_work last looked
+ * @lent_held: lent_work runs, or will
  * @early: receives completed before the connection was known to be established, in order
  * @early_end: where the next of them goes
  * @open: they have been taken in, and what comes is taken in at once
@@ -51,8 +68,8 @@ struct rds_rdma_recv;
  */
 struct rds_rdma_rx {
 	struct rds_rdma_recv	*recvs;
-	struct rds_wire_header	*hdr;
-	u64			hdr_dma;
+	u8			*tail;
+	u64			tail_dma;
 	struct ib_recv_wr	*bare;
 	struct ib_recv_wr	*ready;
 	unsigned int		nr_ready;
@@ -60,6 +77,11 @@ struct rds_rdma_rx {
 	unsigned int		taken;
 	unsigned int		target;
 	unsigned int		offered;
+	struct rds_rdma_lent	*lent;
+	unsigned int		lent_head;
+	unsigned int		lent_tail;
+	unsigned int		lent_seen;
+	bool			lent_held;
 	struct ib_recv_wr	*early;
 	struct ib_recv_wr	**early_end;
 	bool			open;

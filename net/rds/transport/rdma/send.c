@@ -5,7 +5,8 @@
  * All frames there is room for are built under one hold of tx_lock, chained, and posted in one
  * call.  A message that fits one frame and lies in one piece goes out of its own memory, header
  * and all, as one entry; in all other frames the header is a copy in the slot, and the payload
- * stays where it is.  Each slot holds the pages it refers to.
+ * stays where it is.  Each slot holds the pages it refers to.  A frame that the device takes
+ * inline is copied when it is posted, and its slot holds nothing.
  *
  * A message may be taken in part: rds_tx_batch.off then is the header and a multiple of
  * RDS_RDMA_FRAG.  Its operations were posted by this connection in that case, or it has none.
@@ -119,6 +120,12 @@ static bool tx_in_place(const struct rds_tx_msg *m)
 	return m->nr_bv == 1 && m->bytes > RDS_RDMA_HDR && m->bytes <= RDS_RDMA_HDR + RDS_RDMA_FRAG;
 }
 
+/* All of a message lies in one piece that the device copies when it is posted. */
+static bool tx_inline(const struct rds_rdma_conn *conn, const struct rds_tx_msg *m)
+{
+	return m->nr_bv == 1 && m->bytes <= conn->max_inline;
+}
+
 /*
  * Does this message ask for an acknowledgement (wire 4.8)?  The congestion map never does, as
  * it is known by flags that are exactly so.
@@ -184,11 +191,16 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cur
 	unsigned int idx = conn->tx_head % RDS_RDMA_SEND_SLOTS;
 	struct rds_rdma_slot *slot = &conn->slots[idx];
 	struct rds_wire_header *h = m->hdr;
-	bool in_place = tx_in_place(m), ok;
+	bool inl = tx_inline(conn, m), ok = true;
 
 	if (conn->tx_head - conn->tx_tail == RDS_RDMA_SEND_SLOTS)
 		return RDS_RDMA_NO_SLOT;
-	if (in_place) {
+	if (inl) {
+		/* for inline data this is not a bus address */
+		slot->sge[0].addr = (uintptr_t)h;
+		slot->sge[0].length = m->bytes;
+		slot->wr.num_sge = 1;
+	} else if (tx_in_place(m)) {
 		ok = tx_slot_add(conn, slot, m->bv, 0, m->bytes);
 	} else {
 		h = &conn->tx_hdr[idx];
@@ -211,9 +223,12 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cur
 	if (conn->ack_due)
 		rds_rdma_count(conn, ib_ack_send_piggybacked);
 	rds_rdma_hdr_seal(conn, h);
-	ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr, sizeof(*h),
-				      DMA_TO_DEVICE);
 	tx_frame_wr(conn, slot, m, first, last);
+	if (inl)
+		slot->wr.send_flags |= IB_SEND_INLINE;
+	else
+		ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr, sizeof(*h),
+					      DMA_TO_DEVICE);
 	if (conn->dev->props.write_early || conn->unsignalled++ >= tx_max_unsignalled())
 		tx_signal(conn, slot);
 	slot->pos = conn->tx_head++;

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Pages of receives.
+ *
+ * A page with payload of a large message goes to the message, mapped as it is, and is remembered
+ * in the order in which it went.  When a receive needs a page, the oldest of those that were lent
+ * is taken if its message is gone by then; that spares getting, clearing and mapping another.
+ * What is still a message's when its place is needed is let go, and the message frees it alone.
+ * Pages that nothing was lent behind for RX_LENT_HOLD are let go as well, so an idle connection
+ * keeps none.
+ *
+ * The list of them, rds_rdma_rx.lent and what belongs to it, is guarded by rds_rdma_conn.tx_lock.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "data.h"
+
+#define RX_LENT_HOLD	HZ
+
+bool rds_rdma_page_add(struct rds_rdma_recv *r, gfp_t gfp)
+{
+	struct ib_device *ib = r->conn->dev->ib;
+	u64 addr;
+
+	r->page = alloc_page(gfp | __GFP_NOWARN);
+	if (!r->page)
+		return false;
+	addr = ib_dma_map_page(ib, r->page, 0, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
+	if (!ib_dma_mapping_error(ib, addr)) {
+		r->sge[0].addr = addr;
+		return true;
+	}
+	__free_page(r->page);
+	r->page = NULL;
+	return false;
+}
+
+static void page_release(struct rds_rdma_conn *conn, struct page *page, u64 addr)
+{
+	ib_dma_unmap_page(conn->dev->ib, addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
+	put_page(page);
+}
+
+void rds_rdma_page_free(struct rds_rdma_recv *r)
+{
+	if (!r->page)
+		return;
+	page_release(r->conn, r->page, r->sge[0].addr);
+	r->page = NULL;
+}
+
+/* Take the oldest one off the list; NULL if there is none.  The lock is held. */
+static struct page *lent_pop(struct rds_rdma_rx *rx, u64 *addr)
+{
+	struct rds_rdma_lent *l;
+
+	if (rx->lent_tail == rx->lent_head)
+		return NULL;
+	l = &rx->lent[rx->lent_tail++ % RDS_RDMA_LENT];
+	*addr = l->addr;
+	return l->page;
+}
+
+/* Is the oldest one nobody else's any more?  The lock is held. */
+static bool lent_is_back(const struct rds_rdma_rx *rx)
+{
+	return rx->lent_tail != rx->lent_head &&
+	       page_ref_count(rx->lent[rx->lent_tail % RDS_RDMA_LENT].page) == 1;
+}
+
+void rds_rdma_page_lend(struct rds_rdma_recv *r)
+{
+	struct rds_rdma_conn *conn = r->conn;
+	struct page *page = r->page, *old = NULL;
+	struct rds_rdma_rx *rx = &conn->rx;
+	u64 addr = r->sge[0].addr, old_addr;
+
+	r->page = NULL;
+	if (unlikely(!rx->lent))
+		rx->lent = kmalloc_array(RDS_RDMA_LENT, sizeof(*rx->lent),
+					 GFP_ATOMIC | __GFP_NOWARN);
+	if (unlikely(!rx->lent)) {
+		page_release(conn, page, addr);
+		return;
+	}
+	spin_lock(&conn->tx_lock);
+	if (lent_is_back(rx))
+		r->page = lent_pop(rx, &r->sge[0].addr);
+	else if (rx->lent_head - rx->lent_tail == RDS_RDMA_LENT)
+		old = lent_pop(rx, &old_addr);
+	rx->lent[rx->lent_head++ % RDS_RDMA_LENT] = (struct rds_rdma_lent){ page, addr };
+	spin_unlock(&conn->tx_lock);
+	if (old)
+		page_release(conn, old, old_addr);
+	if (r->page)
+		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[0].addr, RDS_RDMA_FRAG,
+					      DMA_FROM_DEVICE);
+	if (unlikely(!rx->lent_held)) {
+		rx->lent_held = true;
+		queue_delayed_work(rds_rdma_wq, &conn->lent_work, RX_LENT_HOLD);
+	}
+}
+
+static void lent_drop(struct rds_rdma_conn *conn)
+{
+	struct page *page;
+	u64 addr;
+
+	for (;;) {
+		spin_lock_bh(&conn->tx_lock);
+		page = lent_pop(&conn->rx, &addr);
+		spin_unlock_bh(&conn->tx_lock);
+		if (!page)
+			return;
+		page_release(conn, page, addr);
+	}
+}
+
+static void lent_work(struct work_struct *work)
+{
+	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn, lent_work.work);
+	struct rds_rdma_rx *rx = &conn->rx;
+	bool quiet;
+
+	spin_lock_bh(&conn->tx_lock);
+	quiet = rx->lent_seen == rx->lent_head;
+	rx->lent_seen = rx->lent_head;
+	/* whoever lends from here on has this run again */
+	if (quiet)
+		rx->lent_held = false;
+	spin_unlock_bh(&conn->tx_lock);
+	if (quiet)
+		lent_drop(conn);
+	else
+		queue_delayed_work(rds_rdma_wq, &conn->lent_work, RX_LENT_HOLD);
+}
+
+void rds_rdma_page_create(struct rds_rdma_conn *conn)
+{
+	INIT_DELAYED_WORK(&conn->lent_work, lent_work);
+}
+
+void rds_rdma_page_stop(struct rds_rdma_conn *conn)
+{
+	cancel_delayed_work_sync(&conn->lent_work);
+	lent_drop(conn);
+	kfree(conn->rx.lent);
+	conn->rx.lent = NULL;
+}
