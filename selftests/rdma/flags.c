@@ -163,7 +163,8 @@ static void invalidate(struct rt *r)
 
 /*
  * A WRITE is in the memory when its message is there, whose reader need not keep the key: where the
- * transport goes on using that, to learn that the WRITE is through, the message must wait.
+ * transport goes on using that, to learn that the WRITE is through, the message must wait. READs ahead
+ * of each WRITE keep the device that answers busy.
  */
 static void freed_when_told(struct rt *r)
 {
@@ -172,7 +173,8 @@ static void freed_when_told(struct rt *r)
 	struct rds_iovec v = { (uintptr_t)here, LEN };
 	unsigned int bad = 0, got = 0;
 	long resets = counter("conn_reset");
-	uint64_t cookie[TOLD];
+	uint64_t cookie[TOLD], first = key(r, "freed_when_told", RW);
+	static uint8_t scrap[LEN];
 	struct aresp a;
 	int rc = 0;
 
@@ -184,7 +186,8 @@ static void freed_when_told(struct rt *r)
 				      .flags = RW | NOTE, .token = 70 + (uint64_t)i,
 				      .data = &cookie[i], .len = 8 };
 
-		rc = rdma_send(r->fd, &to, &op);
+		rc = one_op(r, first, 0, scrap, LEN, RDS_RDMA_SILENT, 0, false);
+		rc = rc ? rc : rdma_send(r->fd, &to, &op);
 	}
 	for (int i = 0; i < TOLD && !rc; i++) {
 		int st = wait_token(r, r->fd, 70 + (uint64_t)i, 20000);
@@ -193,6 +196,7 @@ static void freed_when_told(struct rt *r)
 		bad += st != RDS_RDMA_SUCCESS;
 	}
 	ask_end(r, &a);
+	ask4(r, ASK_FREE_ANY, first, 0, 0, 0);
 	rt_ok(!rc && !bad && !a.err && counter("conn_reset") == resets,
 	      "rdma.flags.freed_when_told # %d; %u good, %u not; %s; conn_reset +%ld", rc, got, bad,
 	      strerror(a.err), counter("conn_reset") - resets);
