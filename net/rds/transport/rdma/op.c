@@ -15,9 +15,9 @@
  *
  * Frames that must come after the operation: the device holds them back by IB_SEND_FENCE, except
  * on iWARP, where xmit does, counted by op_fenced.  There it does so as well ahead of a Send with
- * Invalidate, which must not overtake the reading of the key it ends, and behind every WRITE that is
- * confirmed: whoever reads the message knows that the memory is written and may end the key, while
- * his device may still be about to answer the READ.
+ * Invalidate, which must not overtake the reading of the key it ends, and behind every WRITE that
+ * is confirmed: whoever reads the message knows that the memory is written and may end the key,
+ * while his device may still be about to answer the READ.
  *
  * How it ended is what the first bad completion says.  Only when all were good is it a success;
  * when the queue pair is gone before they all came it is dropped.
