@@ -157,6 +157,24 @@ static int do_seen(struct rt *r, const struct areq *q, struct aresp *a)
 	return n == -ETIMEDOUT ? 0 : -n;
 }
 
+/* The owner of memory lets go of it as soon as it hears that it was written. */
+static int do_free_told(struct rt *r, const struct areq *q)
+{
+	uint64_t cookie, end = now_ns() + 20000000000ull * r->slow, i = 0;
+	int n, rc = 0;
+
+	while (i < q->a[0] && now_ns() < end) {
+		n = recv_one(r, r->fd, &cookie, sizeof(cookie), 100, NULL);
+		if (n == -EINTR || n == -ETIMEDOUT)
+			continue;
+		if (n != sizeof(cookie))
+			return EBADMSG;
+		rc = rc ? rc : free_key(r->fd, cookie, RDS_RDMA_INVALIDATE);
+		i++;
+	}
+	return i < q->a[0] ? ETIMEDOUT : -rc;
+}
+
 static int do_msg(struct rt *r, const struct areq *q, struct aresp *a)
 {
 	struct rt_addr to = r->peer;
@@ -221,6 +239,8 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 		return do_msg(r, q, a);
 	case ASK_POKE:
 		return poke(r);
+	case ASK_FREE_TOLD:
+		return do_free_told(r, q);
 	case ASK_TAKE:
 		return reload_take(r, q, a);
 	case ASK_RELOAD:

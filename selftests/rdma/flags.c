@@ -10,6 +10,7 @@
 #define OFF	65536
 #define RW	RDS_RDMA_READWRITE
 #define NOTE	RDS_RDMA_NOTIFY_ME
+#define TOLD	48
 
 static uint8_t here[LEN];
 
@@ -160,6 +161,47 @@ static void invalidate(struct rt *r)
 	mends(r, "rdma.flags.invalidate");
 }
 
+/*
+ * A WRITE is in the memory when its message is there, whose reader need not keep the key: where the
+ * transport goes on using that, to learn that the WRITE is through, the message must wait. READs ahead
+ * of each WRITE keep the device that answers busy.
+ */
+static void freed_when_told(struct rt *r)
+{
+	struct areq q = { .op = ASK_FREE_TOLD, .a = { TOLD } };
+	struct rt_addr to = agent_at(r);
+	struct rds_iovec v = { (uintptr_t)here, LEN };
+	unsigned int bad = 0, got = 0;
+	long resets = counter("conn_reset");
+	uint64_t cookie[TOLD], first = key(r, "freed_when_told", RW);
+	static uint8_t scrap[LEN];
+	struct aresp a;
+	int rc = 0;
+
+	for (int i = 0; i < TOLD; i++)
+		cookie[i] = key(r, "freed_when_told", RW);
+	ask_begin(r, &q);
+	for (int i = 0; i < TOLD && !rc; i++) {
+		struct rdma_op op = { .cookie = cookie[i], .bytes = LEN, .vec = &v, .nvec = 1,
+				      .flags = RW | NOTE, .token = 70 + (uint64_t)i,
+				      .data = &cookie[i], .len = 8 };
+
+		rc = one_op(r, first, 0, scrap, LEN, RDS_RDMA_SILENT, 0, false);
+		rc = rc ? rc : rdma_send(r->fd, &to, &op);
+	}
+	for (int i = 0; i < TOLD && !rc; i++) {
+		int st = wait_token(r, r->fd, 70 + (uint64_t)i, 20000);
+
+		got += st == RDS_RDMA_SUCCESS;
+		bad += st != RDS_RDMA_SUCCESS;
+	}
+	ask_end(r, &a);
+	ask4(r, ASK_FREE_ANY, first, 0, 0, 0);
+	rt_ok(!rc && !bad && !a.err && counter("conn_reset") == resets,
+	      "rdma.flags.freed_when_told # %d; %u good, %u not; %s; conn_reset +%ld", rc, got, bad,
+	      strerror(a.err), counter("conn_reset") - resets);
+}
+
 static void dest(struct rt *r)
 {
 	uint64_t cookie = key(r, "dest", RW), came = 0;
@@ -189,6 +231,8 @@ void test_flags(struct rt *r)
 	notifications(r);
 	silent(r);
 	fence(r);
+	if (r->ours && r->peer_ours)
+		freed_when_told(r);
 	dest(r);
 	use_once(r);
 	use_once_long(r);

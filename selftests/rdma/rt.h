@@ -70,6 +70,7 @@ enum ask {
 	ASK_MSG,	/* a0 seed, a1 count, a2 resets, a3 port; text: way; v0 to v2: rt.backs and on */
 	ASK_POKE,	/* cuts the connection from that side */
 	ASK_SEEN,	/* a0 ids, a1 ms to wait for more: v0 received, v1 twice or unknown */
+	ASK_FREE_TOLD,	/* a0 messages of eight bytes: frees the key that each names, at once */
 	ASK_TAKE,	/* a0 end, a1 ms: numbered messages; v0 first, v1 behind the last, v2 wrong */
 	ASK_RELOAD,	/* unloads and loads rds_rdma; v3 messages lost by that (reload.c) */
 	ASK_FLOOD,	/* a0 messages from each of eight addresses, a1 port */

@@ -50,8 +50,12 @@ ping_cases() {
 }
 
 info_cases() {
-	# An iWARP device has its MAC address there.
-	if [ $dev = rxe ]; then _gid="::ffff:$RDS_SELF4 +::ffff:$RDS_PEER4"; else _gid='[0-9a-f:]+ +[0-9a-f:]+'; fi
+	# An iWARP device has its MAC address there, and does not know the peer's.
+	if [ $dev = rxe ]; then
+		_gid="::ffff:$RDS_SELF4 +::ffff:$RDS_PEER4" _known=remote_dev
+	else
+		_gid='[0-9a-f:]+ +[0-9a-f:]+' _known=local_dev
+	fi
 	gives tools.rdma_info_heading 0 \
 		'^      LocalAddr      RemoteAddr  Tos  SL                         LocalDev                        RemoteDev$' \
 		rds-info -I
@@ -62,7 +66,7 @@ info_cases() {
 	gives tools.rdma_info_all 0 "^ +(::ffff:)?$RDS_SELF4 +(::ffff:)?$RDS_PEER4 .* $_gid" rds-info -aI
 	rds-info -I --json >"$T/json"
 	json tools.rdma_info_json "$T/json" 'any(c["local_addr"] == "'"$RDS_SELF4"'" and
-		c["remote_addr"] == "'"$RDS_PEER4"'" and c["remote_dev"] != "::" and c["send_wr"] > 0
+		c["remote_addr"] == "'"$RDS_PEER4"'" and c["'"$_known"'"] != "::" and c["send_wr"] > 0
 		for c in d["ib_connections"])'
 	if rds-info -n | grep -Eq "^ +$RDS_SELF4 +$RDS_PEER4 .* --C-$"; then
 		ok tools.rdma_info_connected

@@ -15,7 +15,9 @@
  *
  * Frames that must come after the operation: the device holds them back by IB_SEND_FENCE, except
  * on iWARP, where xmit does, counted by op_fenced.  There it does so as well ahead of a Send with
- * Invalidate, which must not overtake the reading of the key it ends.
+ * Invalidate, which must not overtake the reading of the key it ends, and behind every WRITE that
+ * is confirmed: whoever reads the message knows that the memory is written and may end the key,
+ * while his device may still be about to answer the READ.
  *
  * How it ended is what the first bad completion says.  Only when all were good is it a success;
  * when the queue pair is gone before they all came it is dropped.
@@ -252,13 +254,13 @@ static int op_create(struct rds_rdma_conn *conn, const struct rds_tx_ops *ops,
 	rop->conn = conn;
 	rop->op = op;
 	rop->dir = op->kind == RDS_OP_WRITE ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
-	rop->fenced = props->iwarp && (op->fence || (ops->retire && props->remote_inv));
+	rop->confirm = op->kind == RDS_OP_WRITE && props->write_early;
+	rop->fenced = rop->confirm || (props->iwarp &&
+				       (op->fence || (ops->retire && props->remote_inv)));
 	if (op->kind == RDS_OP_READ && props->read_sink_mr)
 		return op_sink(rop);
-	if (op->kind == RDS_OP_WRITE && props->write_early) {
-		rop->confirm = true;
+	if (rop->confirm)
 		ret = op_confirm_key(conn);
-	}
 	return ret ?: op_map(rop);
 }
 
