@@ -150,7 +150,7 @@ static int server(const char *self)
 	else	/* Some kernels make a key only together with the message that brings it. */
 		transmit("key", RDS_CMSG_RDMA_MAP, &args, sizeof(args));
 	receive(2, 0);
-	printf("the page says: %s\n", page);
+	printf("the page says: %.40s\n", page);
 	if (strcmp(page, WRITTEN))
 		return 1;
 	strcpy(page, CHANGED);
@@ -174,7 +174,7 @@ static int client(const char *self, const char *other)
 	/* The fence keeps the message behind the read; a write is ahead of it anyway. */
 	rdma("read", RDS_RDMA_FENCE, 2);
 	receive(2, 2);
-	printf("the page says: %s\n", page);
+	printf("the page says: %.40s\n", page);
 	return strcmp(page, CHANGED) != 0;
 }
 
