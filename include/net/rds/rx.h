@@ -27,7 +27,10 @@ struct rds_path;
 struct rds_sock;
 struct sk_buff;
 
-/* Payload up to here is copied to a buffer of the message's own, the rest is referenced. */
+/*
+ * Payload up to here is copied to a buffer of the message's own, the rest is referenced, unless
+ * the transport says otherwise (rds_transport.rx_copy_max).
+ */
 #define RDS_RX_COPY_MAX		2048
 
 #define RDS_RX_BATCH_WAKE	8

@@ -93,6 +93,7 @@ struct rds_path {
  * @type: RDS_TRANS_* of the user ABI
  * @caps: RDS_CAP_*
  * @path_priv_size: bytes at rds_path.priv
+ * @rx_copy_max: received payload up to here is copied and not referenced; 0 for RDS_RX_COPY_MAX
  * @memop: remote memory operations, or NULL if it has none
  * @nr_stats: counters of its own, reported after the core's
  * @stat_names: their names, @nr_stats of them
@@ -133,6 +134,7 @@ struct rds_transport {
 	int			type;
 	u32			caps;
 	size_t			path_priv_size;
+	u32			rx_copy_max;
 	const struct rds_memop_ops *memop;
 	unsigned int		nr_stats;
 	const char *const	*stat_names;

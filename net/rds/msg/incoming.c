@@ -36,7 +36,7 @@ struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp)
 	inc->buf = inc->inl;
 	if (len <= RDS_INC_INLINE)
 		return inc;
-	if (len > RDS_RX_COPY_MAX && !linear) {
+	if (!linear) {
 		inc->form = RDS_INC_SKBS;
 		inc->skbs = NULL;
 		inc->last = NULL;

@@ -21,7 +21,8 @@
 
 struct rds_incoming *rds_rx_alloc(struct rds_path *path, u32 len, bool linear, gfp_t gfp)
 {
-	struct rds_incoming *inc = rds_inc_alloc(len, linear, gfp);
+	u32 copy_max = path->trans->rx_copy_max ?: RDS_RX_COPY_MAX;
+	struct rds_incoming *inc = rds_inc_alloc(len, linear || len <= copy_max, gfp);
 
 	if (!inc)
 		rds_drop(path->net, RDS_DROP_NO_MEMORY);

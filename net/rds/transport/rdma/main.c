@@ -75,6 +75,7 @@ const struct rds_transport rds_rdma_transport = {
 	.type		= RDS_TRANS_IB,
 	.caps		= RDS_CAP_OWNS_ACK | RDS_CAP_NETNS | RDS_CAP_LARGER_WINS,
 	.path_priv_size	= sizeof(struct rds_rdma_path),
+	.rx_copy_max	= RDS_RDMA_COPY_MAX,
 	.memop		= &rds_rdma_memop_ops,
 	.nr_stats	= RDS_RDMA_NR_STATS,
 	.stat_names	= rds_rdma_stat_names,

@@ -31,6 +31,8 @@ struct rds_rdma_lent {
 #define RDS_RDMA_ACK_SLOTS	1	/* frames with acknowledgement or credit only */
 #define RDS_RDMA_RECV_MIN	8
 #define RDS_RDMA_RECV_MAX	248
+/* Below this a message is copied, so that it does not hold more than four times its size. */
+#define RDS_RDMA_COPY_MAX	1023
 #define RDS_RDMA_LENT		256U	/* pages lent to messages; a power of two */
 #define RDS_RDMA_SEND_SGE	4	/* header and three pieces of payload */
 #define RDS_RDMA_OP_SGE		17	/* 64 KiB, wherever in its first page they start */
