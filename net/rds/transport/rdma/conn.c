@@ -30,6 +30,10 @@
  *     work on the same queue pair finds it in the error state and reports a failure.  Nothing is
  *     posted behind it: path_close takes tx_lock after setting @ending, and the data path posts
  *     under tx_lock and only while @ending is not set.
+ *   - Completions that the drain does not wait for.  siw leaves in the send queue what it found there
+ *     when the connection was already being terminated, and flushes it whenever its CM gets to
+ *     it.  After ib_destroy_qp() there are none any more but those on the completion queue, which
+ *     is not shared there (rds_rdma_props.late_flush) and goes next.  Only then the rings go.
  *   - rdma_create_qp() or another step fails half way.  The connection fails, the core calls
  *     path_close, and that undoes what is there: each step leaves its result or NULL.  The same
  *     goes for an attempt that never got past address resolution: it has an id and no more.
@@ -205,7 +209,10 @@ static int conn_create_qp(struct rds_rdma_conn *conn)
 
 	rds_rdma_data_attr(conn->dev, &attr);
 	conn->nr_cqe = attr.cap.max_send_wr + attr.cap.max_recv_wr;
-	cq = ib_cq_pool_get(conn->id->device, conn->nr_cqe, -1, IB_POLL_SOFTIRQ);
+	if (conn->dev->props.late_flush)
+		cq = ib_alloc_cq_any(conn->id->device, conn, conn->nr_cqe, IB_POLL_SOFTIRQ);
+	else
+		cq = ib_cq_pool_get(conn->id->device, conn->nr_cqe, -1, IB_POLL_SOFTIRQ);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	conn->cq = cq;
@@ -262,18 +269,26 @@ static void conn_connect_work(struct work_struct *work)
 	conn_open(container_of(work, struct rds_rdma_conn, connect_work));
 }
 
+/* On return no completion is under way, nor will one come. */
+static void conn_destroy_qp(struct rds_rdma_conn *conn)
+{
+	if (conn->qp)
+		rdma_destroy_qp(conn->id);
+	conn->qp = NULL;
+	if (conn->cq && conn->dev->props.late_flush)
+		ib_free_cq(conn->cq);
+	else if (conn->cq)
+		ib_cq_pool_put(conn->cq, conn->nr_cqe);
+	conn->cq = NULL;
+}
+
 /*
  * Give back what is left of a connection that no path and no completion knows any more.  It is
  * entered as closing.
  */
 static void conn_release(struct rds_rdma_conn *conn)
 {
-	if (conn->qp)
-		rdma_destroy_qp(conn->id);
-	conn->qp = NULL;
-	if (conn->cq)
-		ib_cq_pool_put(conn->cq, conn->nr_cqe);
-	conn->cq = NULL;
+	conn_destroy_qp(conn);
 	if (conn->id && rds_rdma_link_park(conn))
 		return;
 	if (conn->id)
@@ -458,6 +473,9 @@ static void conn_close(struct rds_rdma_conn *conn)
 			rdma_disconnect(conn->id);
 		ib_drain_qp(conn->qp);
 	}
+	/* with an answer outstanding nothing was ever sent, so the drain was enough */
+	if (!late)
+		conn_destroy_qp(conn);
 	rds_rdma_data_stop(conn);
 	spin_lock_bh(&conn->cm.lock);
 	if (late)

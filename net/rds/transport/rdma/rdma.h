@@ -17,7 +17,7 @@
  * acknowledgements.  Both deliver into the one path.
  *
  * Contexts: CM events in the one ordered work queue of rdma_cm, where nothing may wait.
- * Completions of one connection (both queues share one CQ of the device's pool,
+ * Completions of one connection (both queues have one CQ, of the device's pool or its own,
  * IB_POLL_SOFTIRQ) one at a time, in softirq.  xmit in process context, one at a time.
  *
  * Locks: rds_rdma_conn.tx_lock (spin, bh) guards what xmit and the completions share: free
@@ -72,7 +72,7 @@ struct rds_rdma_path {
  * @local: its local address
  * @id: CM id; its context is this
  * @qp: queue pair, @id's
- * @cq: shared completion queue from the device's pool
+ * @cq: completion queue, shared and from the device's pool unless rds_rdma_props.late_flush
  * @nr_cqe: entries taken of it
  * @cm: what only conn.c and cm.c use, and another lock
  * @accepted: the peer opened it
