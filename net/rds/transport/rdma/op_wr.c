@@ -161,6 +161,11 @@ static enum rds_op_status op_status(enum ib_wc_status status)
 	}
 }
 
+/*
+ * An operation ends here only by success.  After an error the queue pair is of no use, and siw may
+ * complete a READ that it could not send once for that and once more when it flushes: such an
+ * operation stays until rds_rdma_ops_stop(), behind which nothing completes.
+ */
 void rds_rdma_op_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rds_rdma_op *rop = container_of(wc->wr_cqe, struct rds_rdma_op, cqe);
@@ -168,11 +173,13 @@ void rds_rdma_op_done(struct ib_cq *cq, struct ib_wc *wc)
 	bool end, wake;
 
 	spin_lock(&conn->tx_lock);
-	conn->op_wrs--;
-	rop->wrs--;
 	if (rop->status == RDS_OP_SUCCESS)
 		rop->status = op_status(wc->status);
-	end = !rop->wrs && list_empty(&rop->pending);
+	if (likely(rop->status == RDS_OP_SUCCESS)) {
+		conn->op_wrs--;
+		rop->wrs--;
+	}
+	end = !rop->wrs && list_empty(&rop->pending) && rop->status == RDS_OP_SUCCESS;
 	rop->ending = end;
 	/* room for what of an operation is still to be posted */
 	wake = conn->blocked & RDS_RDMA_NO_OP && !list_empty(&conn->op_pending) &&
