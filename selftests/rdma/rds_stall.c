@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * While its parameter is set, rds_rdma gets no pages: what it asks for is given back and the
- * answer is that there is none.  Everybody else, the soft device included, gets what they ask for.
+ * answer is that there is none, and pages that it lent to messages do not come back to it.
+ * Everybody else, the soft device included, gets what they ask for.
  *
  * The function that allocates pages is probed where it returns.  Who called it is told by the
  * return address, which is where the stack pointer points when the function begins.
@@ -62,6 +63,24 @@ static struct kretprobe probe = {
 	.maxactive	= 64,
 };
 
+static int back_begins(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return !READ_ONCE(stall);
+}
+
+static int back_ends(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	regs_set_return_value(regs, 0);
+	return 0;
+}
+
+static struct kretprobe back_probe = {
+	.entry_handler	= back_begins,
+	.handler	= back_ends,
+	.maxactive	= 64,
+	.kp.symbol_name	= "rds_rdma_page_back",
+};
+
 /* What alloc_page() is, depending on the kernel and its configuration */
 static const char * const names[] = {
 	"alloc_pages_noprof", "alloc_pages", "__alloc_pages_noprof", "__alloc_pages",
@@ -77,12 +96,18 @@ static int __init rds_stall_init(void)
 		probe.kp.flags = 0;
 		err = register_kretprobe(&probe);
 	}
+	if (err)
+		return err;
+	err = register_kretprobe(&back_probe);
+	if (err)
+		unregister_kretprobe(&probe);
 	return err;
 }
 module_init(rds_stall_init);
 
 static void __exit rds_stall_exit(void)
 {
+	unregister_kretprobe(&back_probe);
 	unregister_kretprobe(&probe);
 }
 module_exit(rds_stall_exit);

@@ -383,6 +383,16 @@ void rds_transport_net_init(const struct rds_transport *trans, struct net *net)
 }
 EXPORT_SYMBOL_NS_GPL(rds_transport_net_init, RDS_NS);
 
+bool rds_conn_ready(struct rds_net *rn, const struct rds_transport *trans)
+{
+	bool ready;
+
+	spin_lock_bh(&rn->conns->lock);
+	ready = rn->conns->ready[trans->type];
+	spin_unlock_bh(&rn->conns->lock);
+	return ready;
+}
+
 u32 rds_generation(const struct rds_path *path)
 {
 	return rds_net(path->net)->conns->gen[path->trans->type];

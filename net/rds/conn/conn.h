@@ -125,6 +125,9 @@ void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info);
 void rds_conn_visit_messages(struct rds_conn *conn, bool started,
 			     void (*fn)(const struct rds_message *m, void *arg), void *arg);
 
+/* Has the transport set itself up in the namespace, its counters included? */
+bool rds_conn_ready(struct rds_net *rn, const struct rds_transport *trans);
+
 int rds_conn_net_init(struct rds_net *rn);
 void rds_conn_net_exit(struct rds_net *rn);
 int rds_conn_init(void);

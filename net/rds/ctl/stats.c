@@ -6,6 +6,7 @@
 #include <linux/string.h>
 #include <net/rds/transport.h>
 
+#include "conn/conn.h"
 #include "ctl/info.h"
 #include "ctl/internal.h"
 #include "netns.h"
@@ -44,8 +45,12 @@ static void stats_put(struct rds_info_sink *sink, const char *const *names, cons
 static void stats_put_transport(const struct rds_transport *trans, void *arg)
 {
 	struct stats_dump *d = arg;
-	u64 *val = kcalloc(trans->nr_stats, sizeof(*val), GFP_KERNEL);
+	u64 *val;
 
+	/* a module is known before it has anything in a namespace */
+	if (!rds_conn_ready(rds_net(d->net), trans))
+		return;
+	val = kcalloc(trans->nr_stats, sizeof(*val), GFP_KERNEL);
 	if (!val)
 		return;
 	trans->stats(d->net, val);

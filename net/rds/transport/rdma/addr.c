@@ -22,7 +22,8 @@
 #include "rdma.h"
 
 /* Before looking again for what could not be done: a port in use, an address not ready yet */
-#define RETRY_TIME	max(1, HZ / 2)
+#define RETRY_TIME	(HZ / 2)
+#define RETRY_TIME_MAX	(8 * HZ)	/* when nothing changes meanwhile */
 #define BACKLOG		128
 
 /**
@@ -59,6 +60,9 @@ static LIST_HEAD(nets);			/* under scan_lock */
 static DEFINE_SPINLOCK(addrs_lock);
 static LIST_HEAD(addrs);		/* changed under both locks */
 static bool tentative;			/* under scan_lock: one was not ready */
+static bool missed;			/* under scan_lock: there was no memory to note one */
+static unsigned long retry_time = RETRY_TIME;	/* under scan_lock */
+static bool kicked;			/* something changed since the last scan */
 static bool fresh;			/* an address was added or taken away since the last scan */
 
 static void scan(struct work_struct *work);
@@ -68,30 +72,13 @@ static DECLARE_DELAYED_WORK(retry_work, scan_again);
 
 void rds_rdma_addr_kick(void)
 {
+	WRITE_ONCE(kicked, true);
 	queue_work(rds_rdma_wq, &scan_work);
 }
 
 static void scan_again(struct work_struct *work)
 {
-	rds_rdma_addr_kick();
-}
-
-void rds_rdma_sockaddr(struct sockaddr_storage *ss, const struct rds_rdma_laddr *la, u16 port)
-{
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
-	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
-
-	memset(ss, 0, sizeof(*ss));
-	if (ipv6_addr_v4mapped(&la->addr)) {
-		sin->sin_family = AF_INET;
-		sin->sin_port = htons(port);
-		sin->sin_addr.s_addr = la->addr.s6_addr32[3];
-	} else {
-		sin6->sin6_family = AF_INET6;
-		sin6->sin6_port = htons(port);
-		sin6->sin6_addr = la->addr;
-		sin6->sin6_scope_id = la->scope;
-	}
+	queue_work(rds_rdma_wq, &scan_work);
 }
 
 static bool la_same(const struct rds_rdma_laddr *a, const struct rds_rdma_laddr *b)
@@ -324,7 +311,7 @@ static void found_add(struct list_head *found, struct net *net, int ifindex,
 	struct addr_found *f = kzalloc_obj(*f, GFP_ATOMIC);
 
 	if (!f) {
-		tentative = true;
+		missed = true;
 		return;
 	}
 	f->la.net = net;
@@ -424,7 +411,7 @@ static void scan_old(struct list_head *found, bool *retry)
 		kfree(f);
 	}
 	list_for_each_entry_safe(e, tmp, &addrs, node) {
-		if (!e->seen) {
+		if (!e->seen && !missed) {
 			entry_drop(e, false);
 			continue;
 		}
@@ -435,6 +422,17 @@ static void scan_old(struct list_head *found, bool *retry)
 	}
 }
 
+/* An interface may have an address twice, with different prefixes. */
+static bool known(const struct rds_rdma_laddr *la)
+{
+	struct addr_entry *e;
+
+	list_for_each_entry(e, &addrs, node)
+		if (la_same(&e->la, la))
+			return true;
+	return false;
+}
+
 /* Takes those out of @found that a device has. */
 static void scan_new(struct list_head *found, bool *retry)
 {
@@ -443,7 +441,7 @@ static void scan_new(struct list_head *found, bool *retry)
 	list_for_each_entry_safe(f, tmp, found, node) {
 		struct net *net = maybe_get_net(f->la.net);
 
-		if (!net || entry_add(&f->la, retry)) {
+		if (!net || known(&f->la) || entry_add(&f->la, retry)) {
 			list_del(&f->node);
 			kfree(f);
 		}
@@ -467,6 +465,7 @@ static void scan(struct work_struct *work)
 
 	mutex_lock(&scan_lock);
 	tentative = false;
+	missed = false;
 	was_fresh = xchg(&fresh, false);
 	rds_rdma_dev_each(kinds_of, &kinds);
 	list_for_each_entry(an, &nets, node)
@@ -481,8 +480,11 @@ static void scan(struct work_struct *work)
 	list_for_each_entry_safe(f, tmp, &found, node)
 		kfree(f);
 	rds_rdma_dev_each(unpark, NULL);
-	if (retry || tentative)
-		queue_delayed_work(rds_rdma_wq, &retry_work, RETRY_TIME);
+	if (xchg(&kicked, false))
+		retry_time = RETRY_TIME;
+	if (retry || tentative || missed)
+		queue_delayed_work(rds_rdma_wq, &retry_work, retry_time);
+	retry_time = min_t(unsigned long, 2 * retry_time, RETRY_TIME_MAX);
 	mutex_unlock(&scan_lock);
 }
 

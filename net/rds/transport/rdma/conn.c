@@ -30,10 +30,11 @@
  *     work on the same queue pair finds it in the error state and reports a failure.  Nothing is
  *     posted behind it: path_close takes tx_lock after setting @ending, and the data path posts
  *     under tx_lock and only while @ending is not set.
- *   - Completions that the drain does not wait for.  siw leaves in the send queue what it found there
- *     when the connection was already being terminated, and flushes it whenever its CM gets to
- *     it.  After ib_destroy_qp() there are none any more but those on the completion queue, which
- *     is not shared there (rds_rdma_props.late_flush) and goes next.  Only then the rings go.
+ *   - Completions that the drain does not wait for.  siw leaves in the send queue what it found
+ *     there when the connection was already being terminated, and flushes it whenever its CM gets
+ *     to it.  After ib_destroy_qp() there are none any more but those on the completion queue,
+ *     which is not shared there (rds_rdma_props.late_flush) and goes next.  Only then the rings
+ *     go.
  *   - rdma_create_qp() or another step fails half way.  The connection fails, the core calls
  *     path_close, and that undoes what is there: each step leaves its result or NULL.  The same
  *     goes for an attempt that never got past address resolution: it has an id and no more.

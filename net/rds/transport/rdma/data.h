@@ -140,6 +140,7 @@ void rds_rdma_recv_stop(struct rds_rdma_conn *conn);
 bool rds_rdma_page_add(struct rds_rdma_recv *r, gfp_t gfp);
 void rds_rdma_page_free(struct rds_rdma_recv *r);
 void rds_rdma_page_lend(struct rds_rdma_recv *r);
+bool rds_rdma_page_back(const struct rds_rdma_rx *rx);
 void rds_rdma_page_create(struct rds_rdma_conn *conn);
 void rds_rdma_page_stop(struct rds_rdma_conn *conn);
 

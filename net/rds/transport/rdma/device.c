@@ -3,6 +3,7 @@
  * RDMA devices: what they can do, and their coming and going.
  */
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include <net/net_namespace.h>
 
 #include "devlayer.h"
@@ -156,6 +157,24 @@ void rds_rdma_dev_each_conn(struct rds_rdma_dev *dev,
 	}
 	spin_unlock_bh(&dev->lock);
 	mutex_unlock(&tell_lock);
+}
+
+void rds_rdma_sockaddr(struct sockaddr_storage *ss, const struct rds_rdma_laddr *la, u16 port)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (ipv6_addr_v4mapped(&la->addr)) {
+		sin->sin_family = AF_INET;
+		sin->sin_port = htons(port);
+		sin->sin_addr.s_addr = la->addr.s6_addr32[3];
+	} else {
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_port = htons(port);
+		sin6->sin6_addr = la->addr;
+		sin6->sin6_scope_id = la->scope;
+	}
 }
 
 static void props_fill(struct rds_rdma_props *p, const struct ib_device *ib)

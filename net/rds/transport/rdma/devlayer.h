@@ -54,6 +54,9 @@ struct rds_rdma_dev *rds_rdma_dev_after(u64 serial);
 void rds_rdma_dev_each_conn(struct rds_rdma_dev *dev,
 			    void (*fn)(struct rds_rdma_conn *conn, void *arg), void *arg);
 
+/* An address and a port as the CM wants them */
+void rds_rdma_sockaddr(struct sockaddr_storage *ss, const struct rds_rdma_laddr *la, u16 port);
+
 /* addr.c */
 
 int rds_rdma_addr_init(void);
@@ -64,7 +67,6 @@ int rds_rdma_addr_net_init(struct net *net);
 void rds_rdma_addr_net_exit(struct net *net);
 bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
 			  unsigned int failed);
-void rds_rdma_sockaddr(struct sockaddr_storage *ss, const struct rds_rdma_laddr *la, u16 port);
 
 /* link.c */
 

@@ -157,13 +157,24 @@ static int netdev_event(struct notifier_block *nb, unsigned long event, void *ar
 	return NOTIFY_DONE;
 }
 
+/* The same address with another prefix stays: the routing tables leave its route alone. */
+static bool addr_remains(const struct in_ifaddr *gone)
+{
+	const struct in_ifaddr *ifa;
+
+	in_dev_for_each_ifa_rtnl(ifa, gone->ifa_dev)
+		if (ifa != gone && ifa->ifa_local == gone->ifa_local)
+			return true;
+	return false;
+}
+
 static int inetaddr_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
 	static const struct rds_rdma_laddr none;
 	const struct in_ifaddr *ifa = arg;
 	struct in6_addr addr;
 
-	if (event == NETDEV_DOWN) {
+	if (event == NETDEV_DOWN && !addr_remains(ifa)) {
 		ipv6_addr_set_v4mapped(ifa->ifa_local, &addr);
 		link_goes(dev_net(ifa->ifa_dev->dev), ifa->ifa_dev->dev->ifindex, &addr);
 	} else if (event == NETDEV_UP) {

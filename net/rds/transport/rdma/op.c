@@ -317,15 +317,16 @@ int rds_rdma_ops_prepare(struct rds_rdma_conn *conn, struct rds_tx_ops *ops)
 	}
 	op_destroy(rdma);
 	op_destroy(atomic);
-	if ((ret == -EAGAIN || ret == -ENOMEM || ret == -ENOSPC) && !READ_ONCE(conn->ending) &&
-	    conn->op_retries++ < OP_RETRIES) {
+	/* -EINTR: whoever transmits was killed, which says nothing about the operation */
+	if ((ret == -EAGAIN || ret == -ENOMEM || ret == -ENOSPC || ret == -EINTR) &&
+	    !READ_ONCE(conn->ending) && conn->op_retries++ < OP_RETRIES) {
 		spin_lock_bh(&conn->tx_lock);
 		conn->blocked |= RDS_RDMA_NO_MEM;
 		spin_unlock_bh(&conn->tx_lock);
 		rds_rdma_data_kick(conn);
 		return -EAGAIN;
 	}
-	if (READ_ONCE(conn->ending))
+	if (READ_ONCE(conn->ending) || ret == -ENODEV)
 		return -EIO;
 	ops->posted = true;
 	op_refuse(conn, ops->rdma);

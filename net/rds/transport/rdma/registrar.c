@@ -60,6 +60,7 @@
  * @qp: takes the requests; @init's, or our own
  * @cq: of both queue pairs
  * @used: it was up, so that there may be requests in @qp
+ * @qp_error: a queue pair reported an error, @work is to say so
  */
 struct rds_rdma_registrar {
 	struct rds_rdma_dev	*dev;
@@ -84,6 +85,7 @@ struct rds_rdma_registrar {
 	struct ib_qp		*qp;
 	struct ib_cq		*cq;
 	bool			used;
+	bool			qp_error;
 };
 
 /* Any context but hard interrupts */
@@ -151,14 +153,18 @@ static int reg_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	return 0;
 }
 
+/* Perhaps in a hard interrupt */
 static void reg_qp_event(struct ib_event *ev, void *context)
 {
+	struct rds_rdma_registrar *reg = context;
+
 	switch (ev->event) {
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
 	case IB_EVENT_DEVICE_FATAL:
-		reg_fail(context);
+		WRITE_ONCE(reg->qp_error, true);
+		mod_delayed_work(rds_rdma_wq, &reg->work, 0);
 		break;
 	default:
 		break;
@@ -404,8 +410,10 @@ static void reg_work(struct work_struct *work)
 	bool nothing;
 	int err;
 
+	if (xchg(&reg->qp_error, false))
+		reg_fail(reg);
 	spin_lock_bh(&reg->lock);
-	nothing = reg->up;
+	nothing = reg->up || reg->stop;
 	spin_unlock_bh(&reg->lock);
 	if (nothing)
 		return;
@@ -470,6 +478,8 @@ void rds_rdma_registrar_stop(struct rds_rdma_dev *dev)
 	spin_unlock_bh(&reg->lock);
 	cancel_delayed_work_sync(&reg->work);
 	reg_unmake(reg);
+	/* a queue pair may have reported an error until it was gone */
+	cancel_delayed_work_sync(&reg->work);
 }
 
 void rds_rdma_registrar_free(struct rds_rdma_dev *dev)

@@ -62,8 +62,11 @@ static struct page *lent_pop(struct rds_rdma_rx *rx, u64 *addr)
 	return l->page;
 }
 
-/* Is the oldest one nobody else's any more?  The lock is held. */
-static bool lent_is_back(const struct rds_rdma_rx *rx)
+/*
+ * Is the oldest one nobody else's any more?  The lock is held.  Not static, so that a test can have
+ * it say no (selftests/rdma/rds_stall.c).
+ */
+noinline bool rds_rdma_page_back(const struct rds_rdma_rx *rx)
 {
 	return rx->lent_tail != rx->lent_head &&
 	       page_ref_count(rx->lent[rx->lent_tail % RDS_RDMA_LENT].page) == 1;
@@ -85,7 +88,7 @@ void rds_rdma_page_lend(struct rds_rdma_recv *r)
 		return;
 	}
 	spin_lock(&conn->tx_lock);
-	if (lent_is_back(rx))
+	if (rds_rdma_page_back(rx))
 		r->page = lent_pop(rx, &r->sge[0].addr);
 	else if (rx->lent_head - rx->lent_tail == RDS_RDMA_LENT)
 		old = lent_pop(rx, &old_addr);
