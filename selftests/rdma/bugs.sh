@@ -85,20 +85,23 @@ device_loop() {
 
 some_connection() { [ "$(rdma_count qp)" -gt 3 ]; }
 
-# The module comes and goes while somebody binds. That asks the kernel for the module, which must not
-# come up with the distribution's: whoever loads a second one of the name meanwhile is told EBUSY.
+# The module comes and goes while somebody binds and somebody reads all counters. To bind asks the kernel
+# for the module, which must not come up with the distribution's: whoever loads a second one of the name
+# meanwhile is told EBUSY.
 load_race() {
 	_i=0 _rc=0 _modprobe=$(cat /proc/sys/kernel/modprobe)
 	echo /bin/true >/proc/sys/kernel/modprobe
 	while :; do "$RDS_BIN/rds-rdmat" bind "$RDS_SELF4" 2>/dev/null; done &
 	_binder=$!
-	while [ $_i -lt 8 ]; do
+	while :; do "$RDS_BIN/rds-info" -c >/dev/null 2>&1; done &
+	_reader=$!
+	while [ $_i -lt 16 ]; do
 		wait_for 10 rmmod rds_rdma 2>/dev/null || _rc=1
 		load_stack "$RDS_STACK" rds_rdma || _rc=1
 		_i=$((_i + 1))
 	done
-	kill $_binder
-	wait $_binder 2>/dev/null
+	kill $_binder $_reader
+	wait $_binder $_reader 2>/dev/null
 	echo "$_modprobe" >/proc/sys/kernel/modprobe
 	wait_for 20 bindable || _rc=1
 	return $_rc
