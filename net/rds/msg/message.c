@@ -198,8 +198,7 @@ fail:
 	return NULL;
 }
 
-/* All that a message has, itself apart */
-static void message_release(struct rds_message *m)
+void rds_message_free(struct rds_message *m)
 {
 	unsigned int i;
 
@@ -215,21 +214,7 @@ static void message_release(struct rds_message *m)
 	}
 	if (m->tx.bv != m->inline_bv)
 		kfree(m->tx.bv);
-}
-
-void rds_message_free(struct rds_message *m)
-{
-	message_release(m);
 	kmem_cache_free(message_cache, m);
-}
-
-void rds_message_free_many(struct rds_message **m, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		message_release(m[i]);
-	kmem_cache_free_bulk(message_cache, n, (void **)m);
 }
 
 int __init rds_message_init(void)

@@ -109,15 +109,6 @@ struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport, void **pay
  */
 void rds_message_free(struct rds_message *m);
 
-/**
- * rds_message_free_many - release several messages at the cost of little more than one
- * @m: the messages, as for rds_message_free()
- * @n: their number, not 0
- *
- * Context: any but hard interrupts.
- */
-void rds_message_free_many(struct rds_message **m, unsigned int n);
-
 /* Destination port, host order */
 static inline u16 rds_message_dport(const struct rds_message *m)
 {

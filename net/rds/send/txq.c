@@ -8,8 +8,6 @@
 #include "send/internal.h"
 #include <net/rds/transport.h>
 
-#define TXQ_FREE	16	/* messages that go back to their cache at once */
-
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path, struct rds_net *rn,
 		  struct rds_message *(*map_fn)(struct rds_path *path))
 {
@@ -39,11 +37,15 @@ static void txq_account(struct rds_sock *owner, unsigned int bytes, unsigned int
 }
 
 /* The owner hears of his pages after they are his again. */
-static void txq_free_zcopy(struct rds_message *m)
+static void txq_free(struct rds_message *m)
 {
-	struct rds_sock *owner = m->owner;
-	u32 cookie = m->zcopy->cookie;
+	struct rds_sock *owner = m->zcopy ? m->owner : NULL;
+	u32 cookie = m->zcopy ? m->zcopy->cookie : 0;
 
+	/* what was not done for a peer that is gone is not the sender's doing */
+	if (unlikely(m->memop))
+		rds_memop_release(m->memop, m->flags & RDS_MSG_FLUSH ? RDS_OP_DROPPED :
+								      RDS_OP_CANCELED);
 	rds_message_free(m);
 	if (owner)
 		rds_sock_zcopy_done(owner, cookie);
@@ -51,8 +53,8 @@ static void txq_free_zcopy(struct rds_message *m)
 
 void rds_txq_release(struct list_head *done)
 {
-	unsigned int bytes = 0, msgs = 0, n = 0;
-	struct rds_message *m, *next, *many[TXQ_FREE];
+	unsigned int bytes = 0, msgs = 0;
+	struct rds_message *m, *next;
 	struct rds_sock *owner = NULL;
 
 	list_for_each_entry_safe(m, next, done, tx.list) {
@@ -64,24 +66,8 @@ void rds_txq_release(struct list_head *done)
 		}
 		bytes += m->len;
 		msgs++;
-		/* what was not done for a peer that is gone is not the sender's doing */
-		if (unlikely(m->memop))
-			rds_memop_release(m->memop, m->flags & RDS_MSG_FLUSH ? RDS_OP_DROPPED :
-									      RDS_OP_CANCELED);
-		if (unlikely(m->zcopy)) {
-			txq_free_zcopy(m);
-			continue;
-		}
-		many[n++] = m;
-		if (n == TXQ_FREE) {
-			rds_message_free_many(many, n);
-			n = 0;
-		}
+		txq_free(m);
 	}
-	if (n == 1)
-		rds_message_free(many[0]);
-	else if (n)
-		rds_message_free_many(many, n);
 	txq_account(owner, bytes, msgs);
 	INIT_LIST_HEAD(done);
 }
