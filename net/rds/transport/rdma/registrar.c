@@ -418,6 +418,8 @@ static void reg_work(struct work_struct *work)
 	if (nothing)
 		return;
 	reg_unmake(reg);
+	/* what the old queue pairs reported on their way out is not about those to come */
+	WRITE_ONCE(reg->qp_error, false);
 	/* It is kicked again when an address comes. */
 	if (!rds_rdma_addr_of_dev(reg->dev, &addr, reg->failed))
 		return;

@@ -36,9 +36,18 @@ bool rds_rdma_page_add(struct rds_rdma_recv *r, gfp_t gfp)
 	return false;
 }
 
+/*
+ * What the device wrote was synchronised when it was looked at.  The page may be a message's now,
+ * which has written to it since: where mappings have bounce buffers, another synchronisation would
+ * undo that.
+ */
 static void page_release(struct rds_rdma_conn *conn, struct page *page, u64 addr)
 {
-	ib_dma_unmap_page(conn->dev->ib, addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
+	struct ib_device *ib = conn->dev->ib;
+
+	if (!ib_uses_virt_dma(ib))
+		dma_unmap_page_attrs(ib->dma_device, addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE,
+				     DMA_ATTR_SKIP_CPU_SYNC);
 	put_page(page);
 }
 
