@@ -4,10 +4,10 @@
 set -eu
 
 PKGS="
-bc binutils bison build-essential busybox-static bzip2 ca-certificates cpio dwarves ethtool flex gcc
-ibverbs-utils iproute2 iputils-ping kmod libc6-dev libelf-dev libssl-dev linux-libc-dev make nftables
-procps python3 python3-docutils qemu-system-x86 rdma-core rdmacm-utils rsync sparse tcpdump tshark
-util-linux xz-utils zstd
+bc binutils bison build-essential busybox-static bzip2 ca-certificates cpio dwarves ethtool flex
+gcc ibverbs-utils iproute2 iputils-ping kmod libc6-dev libelf-dev libibverbs-dev librdmacm-dev
+libssl-dev linux-libc-dev make nftables procps python3 python3-docutils qemu-system-x86 rdma-core
+rdmacm-utils rsync sparse tcpdump tshark util-linux xz-utils zstd
 "
 
 missing=
