@@ -57,14 +57,26 @@ ping_peer() {
 
 # A reader that stops reading until the sender is told to wait, both ways at once. In-tree may forget
 # to wake a congested sender.
-congestion() {
-	if [ "$RDS_GUEST" = a ]; then _c="--ctl-listen $RDS_CTLSELF"; else _c="--ctl-connect $RDS_CTLPEER"; fi
-	port=$((port + 1))
+# slow_reader LABEL CTL SELF PEER
+slow_reader() {
 	case "$RDS_STACK" in intree*) _c0=--tolerate-lost-wakeup ;; *) _c0= ;; esac
 	# shellcheck disable=SC2086
-	check "rdma.congestion_v$fam" timeout $((120 * ${RDS_SLOW:-1})) "$RDS_BIN/rds-xchg" $_c,"$port" \
-		--port $((5000 + 100 * fam)) --label "rdma.congestion.v$fam" --count 400 --flat --max-len 8192 \
-		--slow-reader 3 --timeout $((100 * ${RDS_SLOW:-1})) --stuck $((30 * ${RDS_SLOW:-1})) $_c0 "$_me" "$_you"
+	timeout $((120 * ${RDS_SLOW:-1})) "$RDS_BIN/rds-xchg" $2,"$port" --port $((5000 + 100 * fam)) \
+		--label "rdma.congestion.$1" --count 400 --flat --max-len 8192 --slow-reader 3 \
+		--timeout $((100 * ${RDS_SLOW:-1})) --stuck $((30 * ${RDS_SLOW:-1})) $_c0 "$3" "$4"
+}
+
+congestion() {
+	port=$((port + 1))
+	if [ -n "${RDS_ONE:-}" ]; then
+		# The maps of both ends are one host's: what came over the wire must not undo what is so.
+		slow_reader "b.v$fam" "--ctl-listen 127.0.0.1" "$_you" "$_me" &
+		check "rdma.congestion_v$fam" slow_reader "a.v$fam" "--ctl-connect 127.0.0.1" "$_me" "$_you"
+		check "rdma.congestion_v${fam}_other" wait $!
+		return
+	fi
+	if [ "$RDS_GUEST" = a ]; then _c="--ctl-listen $RDS_CTLSELF"; else _c="--ctl-connect $RDS_CTLPEER"; fi
+	check "rdma.congestion_v$fam" slow_reader "v$fam" "$_c" "$_me" "$_you"
 }
 
 # Each driver of resets has written down how many both ends saw. RDS_RESETS of them, with the load full,
@@ -88,7 +100,9 @@ each() {
 	case "$_what" in [46]/*) _fams=${_what%%/*} _what=${_what#*/} ;; esac
 	for fam in $_fams; do
 		eval "_me=\$RDS_SELF$fam _you=\$RDS_PEER$fam"
-		if [ -n "${RDS_ONE:-}" ]; then
+		if [ -n "${RDS_ONE:-}" ] && [ "$_what" = congestion ]; then
+			congestion
+		elif [ -n "${RDS_ONE:-}" ]; then
 			for _to in "$_you" "$_me"; do
 				[ "$_what" != ping ] || { ping_peer "$_to"; continue; }
 				echo "# $_what over IPv$fam, to $_to"

@@ -38,24 +38,28 @@ static u32 cong_hash(const struct in6_addr *addr)
 	return jhash2((const u32 *)addr->s6_addr32, 4, 0);
 }
 
-static struct rds_cong_map *cong_find(struct rds_cong_table *table, const struct in6_addr *addr)
+static struct rds_cong_map *cong_find(struct rds_cong_table *table, const struct in6_addr *addr,
+				      bool heard)
 {
 	struct rds_cong_map *map;
 
 	hash_for_each_possible_rcu(table->maps, map, node, cong_hash(addr)) {
-		if (ipv6_addr_equal(&map->addr, addr) && refcount_inc_not_zero(&map->refs))
+		if (map->heard == heard && ipv6_addr_equal(&map->addr, addr) &&
+		    refcount_inc_not_zero(&map->refs))
 			return map;
 	}
 	return NULL;
 }
 
-static struct rds_cong_map *cong_alloc(struct rds_net *rn, const struct in6_addr *addr, gfp_t gfp)
+static struct rds_cong_map *cong_alloc(struct rds_net *rn, const struct in6_addr *addr, bool heard,
+				       gfp_t gfp)
 {
 	struct rds_cong_map *map = kmem_cache_zalloc(cong_map_cache, gfp);
 
 	if (!map)
 		return NULL;
 	map->addr = *addr;
+	map->heard = heard;
 	map->rn = rn;
 	refcount_set(&map->refs, 1);
 	spin_lock_init(&map->lock);
@@ -64,21 +68,22 @@ static struct rds_cong_map *cong_alloc(struct rds_net *rn, const struct in6_addr
 	return map;
 }
 
-struct rds_cong_map *rds_cong_get(struct rds_net *rn, const struct in6_addr *addr, gfp_t gfp)
+struct rds_cong_map *rds_cong_get(struct rds_net *rn, const struct in6_addr *addr, bool heard,
+				  gfp_t gfp)
 {
 	struct rds_cong_table *table = rn->cong;
 	struct rds_cong_map *map, *fresh;
 
 	rcu_read_lock();
-	map = cong_find(table, addr);
+	map = cong_find(table, addr, heard);
 	rcu_read_unlock();
 	if (map)
 		return map;
-	fresh = cong_alloc(rn, addr, gfp);
+	fresh = cong_alloc(rn, addr, heard, gfp);
 	if (!fresh)
 		return NULL;
 	spin_lock_bh(&table->lock);
-	map = cong_find(table, addr);
+	map = cong_find(table, addr, heard);
 	if (!map) {
 		hash_add_rcu(table->maps, &fresh->node, cong_hash(addr));
 		atomic_inc(&rn->nr_maps);

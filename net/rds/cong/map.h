@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Congestion maps: which ports of an address have more queued than they want.  There is one map
- * per address and namespace, whether the address is ours or a peer's, so that traffic between
- * two addresses of one host uses the receiver's own map.
+ * Congestion maps: which ports of an address have more queued than they want.  An address of a
+ * namespace may have two of them: what its own sockets say, which in-memory traffic looks at as
+ * it is, and what came over the wire.  The second is as old as the wire is long, also when it
+ * comes from another address of this host, and must not undo what a socket has said since.
  *
  * Lifetime: counted.  A bound socket holds the map of its address, a connection those of both
  * its ends.  The table holds no reference; the last put unlinks, and the memory goes after a
@@ -35,6 +36,7 @@ struct rds_net;
  * struct rds_cong_map - the ports of one address
  * @node: in the table, RCU
  * @addr: whose ports
+ * @heard: what came over the wire; otherwise what our sockets say
  * @rn: namespace
  * @refs: see above
  * @bits: little-endian bitmap, NULL while no port was ever congested; never freed before the map
@@ -48,6 +50,7 @@ struct rds_net;
 struct rds_cong_map {
 	struct hlist_node	node;
 	struct in6_addr		addr;
+	bool			heard;
 	struct rds_net		*rn;
 	refcount_t		refs;
 	unsigned long __rcu	*bits;
@@ -70,8 +73,9 @@ struct rds_cong_monitor {
 	void (*fn)(struct rds_cong_monitor *mon, u64 groups);
 };
 
-/* Find or make the map of an address; the reference is the caller's.  NULL without memory. */
-struct rds_cong_map *rds_cong_get(struct rds_net *rn, const struct in6_addr *addr, gfp_t gfp);
+/* Find or make a map of an address; the reference is the caller's.  NULL without memory. */
+struct rds_cong_map *rds_cong_get(struct rds_net *rn, const struct in6_addr *addr, bool heard,
+				  gfp_t gfp);
 void rds_cong_put(struct rds_cong_map *map);
 
 /* Is the port congested?  @port in host order. */
@@ -96,7 +100,7 @@ bool rds_cong_set(struct rds_cong_map *map, u16 port, bool on);
 
 /**
  * rds_cong_receive - a peer sent its map
- * @map: map of the peer's address
+ * @map: map of the peer's address, as heard
  * @bits: RDS_CONG_MAP_BYTES as they came
  *
  * Context: softirq or process.

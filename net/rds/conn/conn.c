@@ -148,8 +148,9 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_transpor
 	conn->addr = *addr;
 	conn->sub.fn = conn_map_changed;
 	INIT_RCU_WORK(&conn->free_work, conn_free_work);
-	conn->lmap = rds_cong_get(rn, &addr->laddr, GFP_KERNEL);
-	conn->fmap = rds_cong_get(rn, &addr->faddr, GFP_KERNEL);
+	conn->lmap = rds_cong_get(rn, &addr->laddr, false, GFP_KERNEL);
+	conn->fmap = rds_cong_get(rn, &addr->faddr, !(trans->caps & RDS_CAP_LOCAL_ONLY),
+				  GFP_KERNEL);
 	if (conn->fmap && trans->caps & RDS_CAP_LOCAL_ONLY)
 		atomic_inc(&conn->fmap->local_senders);
 	if (!conn->lmap || !conn->fmap)

@@ -55,7 +55,7 @@ static int bind_finish(struct rds_sock *rs, const struct rds_endpoint_addr *to)
 
 	if (to->port == cpu_to_be16(RDS_PROBE_PORT))
 		return -EINVAL;
-	rs->lmap = rds_cong_get(rs->rn, &to->addr, GFP_KERNEL);
+	rs->lmap = rds_cong_get(rs->rn, &to->addr, false, GFP_KERNEL);
 	if (!rs->lmap)
 		return -ENOMEM;
 	rs->local_only = rs->trans->caps & RDS_CAP_LOCAL_ONLY;
