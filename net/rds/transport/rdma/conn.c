@@ -33,8 +33,7 @@
  *   - Completions that the drain does not wait for.  siw leaves in the send queue what it found
  *     there when the connection was already being terminated, and flushes it whenever its CM gets
  *     to it.  After ib_destroy_qp() there are none any more but those on the completion queue,
- *     which is not shared there (rds_rdma_props.late_flush) and goes next.  Only then the rings
- *     go.
+ *     which is not shared there (rds_rdma_props.own_cq) and goes next.  Only then the rings go.
  *   - rdma_create_qp() or another step fails half way.  The connection fails, the core calls
  *     path_close, and that undoes what is there: each step leaves its result or NULL.  The same
  *     goes for an attempt that never got past address resolution: it has an id and no more.
@@ -205,20 +204,14 @@ static bool conn_too_many_late(struct rds_rdma_conn *conn)
 static int conn_create_qp(struct rds_rdma_conn *conn)
 {
 	struct ib_qp_init_attr attr = { };
-	struct ib_cq *cq;
 	int err;
 
 	rds_rdma_data_attr(conn->dev, &attr);
-	conn->nr_cqe = attr.cap.max_send_wr + attr.cap.max_recv_wr;
-	if (conn->dev->props.late_flush)
-		cq = ib_alloc_cq_any(conn->id->device, conn, conn->nr_cqe, IB_POLL_SOFTIRQ);
-	else
-		cq = ib_cq_pool_get(conn->id->device, conn->nr_cqe, -1, IB_POLL_SOFTIRQ);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	conn->cq = cq;
-	attr.send_cq = cq;
-	attr.recv_cq = cq;
+	err = rds_rdma_cq_get(conn, attr.cap.max_send_wr + attr.cap.max_recv_wr);
+	if (err)
+		return err;
+	attr.send_cq = conn->cq.cq;
+	attr.recv_cq = conn->cq.cq;
 	attr.qp_type = IB_QPT_RC;
 	attr.sq_sig_type = IB_SIGNAL_REQ_WR;
 	attr.event_handler = conn_qp_event;
@@ -276,11 +269,7 @@ static void conn_destroy_qp(struct rds_rdma_conn *conn)
 	if (conn->qp)
 		rdma_destroy_qp(conn->id);
 	conn->qp = NULL;
-	if (conn->cq && conn->dev->props.late_flush)
-		ib_free_cq(conn->cq);
-	else if (conn->cq)
-		ib_cq_pool_put(conn->cq, conn->nr_cqe);
-	conn->cq = NULL;
+	rds_rdma_cq_put(conn);
 }
 
 /*

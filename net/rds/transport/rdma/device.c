@@ -191,8 +191,7 @@ static void props_fill(struct rds_rdma_props *p, const struct ib_device *ib)
 	p->masked = p->atomics && attr->masked_atomic_cap != IB_ATOMIC_NONE;
 	/* What copies with the processor sends through the IP stack of the first namespace. */
 	p->first_net_only = ib_uses_virt_dma((struct ib_device *)ib);
-	/* siw; devices of iWARP in hardware drain by means of their own */
-	p->late_flush = p->iwarp && p->first_net_only;
+	p->own_cq = p->first_net_only;
 	p->max_sge = max(attr->max_send_sge, 1);
 	p->max_sge_rd = attr->max_sge_rd > 0 ? attr->max_sge_rd : p->max_sge;
 	p->max_recv_sge = max(attr->max_recv_sge, 1);

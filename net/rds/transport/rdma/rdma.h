@@ -17,8 +17,8 @@
  * acknowledgements.  Both deliver into the one path.
  *
  * Contexts: CM events in the one ordered work queue of rdma_cm, where nothing may wait.
- * Completions of one connection (both queues have one CQ, of the device's pool or its own,
- * IB_POLL_SOFTIRQ) one at a time, in softirq.  xmit in process context, one at a time.
+ * Completions of one connection (both queues have one CQ, see cq.c) one at a time, in softirq.
+ * xmit in process context, one at a time.
  *
  * Locks: rds_rdma_conn.tx_lock (spin, bh) guards what xmit and the completions share: free
  * slots, credits, acknowledgements to send, receives to post.  It is a leaf.  ib_post_send() and
@@ -40,6 +40,7 @@
 #include <net/rds/transport.h>
 
 #include "cm.h"
+#include "cq.h"
 #include "credit.h"
 #include "device.h"
 #include "privdata.h"
@@ -72,8 +73,7 @@ struct rds_rdma_path {
  * @local: its local address
  * @id: CM id; its context is this
  * @qp: queue pair, @id's
- * @cq: completion queue, shared and from the device's pool unless rds_rdma_props.late_flush
- * @nr_cqe: entries taken of it
+ * @cq: completion queue (cq.c)
  * @cm: what only conn.c and cm.c use, and another lock
  * @accepted: the peer opened it
  * @twin: accepting end of a path to its own address; NULL otherwise
@@ -130,8 +130,7 @@ struct rds_rdma_conn {
 	struct rds_rdma_laddr	local;
 	struct rdma_cm_id	*id;
 	struct ib_qp		*qp;
-	struct ib_cq		*cq;
-	unsigned int		nr_cqe;
+	struct rds_rdma_cq	cq;
 	struct rds_rdma_cm	cm;
 	bool			accepted;
 	struct rds_rdma_conn	*twin;

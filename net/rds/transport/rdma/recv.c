@@ -275,6 +275,7 @@ static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
 {
 	spin_lock(&conn->tx_lock);
 	conn->rx.posted--;
+	rds_rdma_cq_turn(conn, true);
 	frame_header(conn, h, res);
 	if (complete && h->flags != RDS_WIRE_F_CONG) {
 		conn->ack_seq = be64_to_cpu(h->seq);

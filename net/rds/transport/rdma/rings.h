@@ -30,7 +30,7 @@ struct rds_rdma_lent {
 #define RDS_RDMA_OP_WRS		40	/* further work requests, for operations */
 #define RDS_RDMA_ACK_SLOTS	1	/* frames with acknowledgement or credit only */
 #define RDS_RDMA_RECV_MIN	8
-#define RDS_RDMA_RECV_MAX	248
+#define RDS_RDMA_RECV_MAX	148
 /* Below this a message is copied, so that it does not hold more than four times its size. */
 #define RDS_RDMA_COPY_MAX	1023
 #define RDS_RDMA_LENT		256U	/* pages lent to messages; a power of two */

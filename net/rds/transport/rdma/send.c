@@ -231,6 +231,7 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cur
 					      DMA_TO_DEVICE);
 	if (conn->dev->props.write_early || conn->unsignalled++ >= tx_max_unsignalled())
 		tx_signal(conn, slot);
+	rds_rdma_cq_turn(conn, false);
 	slot->pos = conn->tx_head++;
 	if (run->n++)
 		run->last->wr.next = &slot->wr;
