@@ -21,9 +21,14 @@
 #include "devlayer.h"
 #include "rdma.h"
 
-/* Before looking again for what could not be done: a port in use, an address not ready yet */
-#define RETRY_TIME	(HZ / 2)
+/*
+ * Before looking again for what could not be done: a port in use, an address or a link not ready
+ * yet.  Few of those take long, and of the end of some, duplicate address detection for instance,
+ * nobody tells.
+ */
+#define RETRY_TIME	(HZ / 20)
 #define RETRY_TIME_MAX	(8 * HZ)	/* when nothing changes meanwhile */
+#define RETRY_TIME_LINK	HZ		/* when a connection waits for that */
 #define BACKLOG		128
 
 /**
@@ -450,9 +455,27 @@ static void scan_new(struct list_head *found, bool *retry)
 	}
 }
 
-static void unpark(struct rds_rdma_dev *dev, void *arg)
+/* What had to wait for its link */
+struct late {
+	bool	parked;
+	bool	attempts;
+};
+
+static void links_ready(struct rds_rdma_dev *dev, void *arg)
 {
-	rds_rdma_link_unpark(dev);
+	struct late *late = arg;
+
+	late->parked |= !rds_rdma_link_unpark(dev);
+	late->attempts |= !rds_rdma_link_wake(dev);
+}
+
+static void scan_again_soon(const struct late *late)
+{
+	unsigned long time = retry_time;
+
+	if (late->attempts)
+		time = min_t(unsigned long, time, RETRY_TIME_LINK);
+	mod_delayed_work(rds_rdma_wq, &retry_work, time);
 }
 
 static void scan(struct work_struct *work)
@@ -461,6 +484,7 @@ static void scan(struct work_struct *work)
 	struct addr_found *f, *tmp;
 	struct addr_net *an;
 	bool retry = false, was_fresh;
+	struct late late = {};
 	LIST_HEAD(found);
 
 	mutex_lock(&scan_lock);
@@ -479,11 +503,11 @@ static void scan(struct work_struct *work)
 	}
 	list_for_each_entry_safe(f, tmp, &found, node)
 		kfree(f);
-	rds_rdma_dev_each(unpark, NULL);
+	rds_rdma_dev_each(links_ready, &late);
 	if (xchg(&kicked, false))
 		retry_time = RETRY_TIME;
-	if (retry || tentative || missed)
-		queue_delayed_work(rds_rdma_wq, &retry_work, retry_time);
+	if (retry || tentative || missed || late.parked || late.attempts)
+		scan_again_soon(&late);
 	retry_time = min_t(unsigned long, 2 * retry_time, RETRY_TIME_MAX);
 	mutex_unlock(&scan_lock);
 }

@@ -15,8 +15,8 @@
  *     which touches it no more.  A request that is refused ends with its id: the handler returns
  *     an error, the CM destroys the id, and no event comes in between.
  *   - A request and an interface that goes (link.c).  To refuse it is to send something, which that
- *     interface must still carry, or must not be asked to any more.  So the id stays, and is
- *     refused by being destroyed, for which link.c waits, or which it puts off.
+ *     interface must not be asked to any more, and to make the peer call again at once.  So the
+ *     id stays, and is refused by being destroyed, which link.c puts off.
  *   - A request waits in the core and its initiator gives up.  The CM reports REJECTED or
  *     DISCONNECTED; the connection fails without a path, and path_attach finds it so.  siw
  *     reports nothing for a request that was not accepted; there it is rdma_accept() that fails.
@@ -157,6 +157,9 @@ int rds_rdma_cm_open(struct rds_rdma_conn *conn)
 	};
 	int err;
 
+	/* the link may have gone while addresses were resolved and rings were filled */
+	if (!conn->dev->props.iwarp && !rds_rdma_link_usable(&conn->local, &conn->remote))
+		return -ENETDOWN;
 	param.private_data_len = build_privdata(conn, buf);
 	if (!rds_rdma_conn_ask(conn))
 		return -ECANCELED;
@@ -268,6 +271,8 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	struct rds_rdma_conn *conn = id->context;
 	enum rds_drop_reason why;
 
+	if (ev->event == RDMA_CM_EVENT_REJECTED)
+		rds_rdma_link_peer_gone(conn);
 	if (event_answers(ev) && !rds_rdma_conn_answered(conn))
 		return 0;
 	if (READ_ONCE(conn->ending))
@@ -417,7 +422,7 @@ static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *pa
 	local.addr = addr.laddr;
 	local.scope = addr.ifindex;
 	local.ifindex = id->route.addr.dev_addr.bound_dev_if;
-	conn = rds_rdma_conn_new(dev, &local);
+	conn = rds_rdma_conn_new(dev, &local, &addr.faddr);
 	if (!conn) {
 		rds_drop(net, RDS_DROP_NO_MEMORY);
 		return false;
@@ -425,7 +430,7 @@ static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *pa
 	conn->id = id;
 	conn->accepted = true;
 	/* It is entered: either this sees that the interface goes, or that sees the connection. */
-	if (!rds_rdma_link_usable(&local)) {
+	if (!rds_rdma_link_usable(&local, &conn->remote)) {
 		rds_drop(net, RDS_DROP_LOCAL_RECONFIG);
 		id->context = conn;
 		id->event_handler = conn_event;

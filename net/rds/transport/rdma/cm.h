@@ -33,6 +33,10 @@ struct rds_rdma_laddr;
  * @connecting: the CM of an iWARP device has been asked to connect or to accept and has not
  *	answered yet; destroying the id would wait for the answer
  * @late_of: the path it belonged to, when it is closed and @connecting; only to be compared
+ * @waits: an attempt that is not dialled before its link is there (link.c); who clears it dials
+ * @held: a request that came when its link was not usable, and is answered when it is (link.c);
+ *	set before the connection is closing
+ * @silent_end: the peer gave its attempt up, so that the end of the id says nothing
  * @parked: nothing is left but the id, whose end has to wait (link.c); under rds_rdma_dev.lock
  * @offered: receives that our private data tell of
  * @self_node: in the list of attempts to connect to an own address (cm.c)
@@ -47,6 +51,9 @@ struct rds_rdma_cm {
 	enum rds_drop_reason	why;
 	bool			connecting;
 	const void		*late_of;
+	bool			waits;
+	bool			held;
+	bool			silent_end;
 	bool			parked;
 	u32			offered;
 	struct list_head	self_node;
@@ -59,16 +66,20 @@ struct rds_rdma_cm {
 
 /* conn.c */
 
-/* A new connection of @local, entered at @dev; NULL without memory, or if the device goes. */
+/*
+ * A new connection of @local to @remote, entered at @dev; NULL without memory, or if the device
+ * goes.
+ */
 struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev,
-					const struct rds_rdma_laddr *local);
+					const struct rds_rdma_laddr *local,
+					const struct in6_addr *remote);
 
 /* End of a connection that never had a path nor a queue pair; its id is not touched. */
 void rds_rdma_conn_free(struct rds_rdma_conn *conn);
 
 /*
- * End of a request that no path gets, from its handler: the id goes, and the peer is told, as soon
- * as the link allows.
+ * End of a request that no path gets, from its handler: the id goes, and the peer is told, when
+ * the link is usable.
  */
 void rds_rdma_conn_refuse_later(struct rds_rdma_conn *conn);
 
@@ -85,6 +96,12 @@ bool rds_rdma_conn_answered(struct rds_rdma_conn *conn);
 void rds_rdma_conn_established(struct rds_rdma_conn *conn);
 
 /* link.c */
+
+/* May the CM be made to send something for @conn? */
+bool rds_rdma_link_may_speak(const struct rds_rdma_conn *conn);
+
+/* The CM says that the peer has given up: it has nothing to say of it any more itself. */
+void rds_rdma_link_peer_gone(struct rds_rdma_conn *conn);
 
 /*
  * A connection that is nothing but an id any more, and is entered as closing, ends: if the id

@@ -19,7 +19,8 @@
  *     queue pair, which needs no CM, ends the data path, and leaves the rest to reap_work.  The
  *     device waits for that; no upcall comes out of it.  A path that has left RDS_RDMA_LATE_MAX
  *     of those behind does not dial until one of them is gone.
- *   - An interface that is down.  See link.c; an id that cannot be destroyed is parked there.
+ *   - An interface that is down.  See link.c; an id that cannot be destroyed is parked there, and
+ *     an attempt waits there until it can be dialled.  It has no id until connect_work dials.
  *   - A dead peer.  The CM of InfiniBand gives up after a minute, TCP after two.  @timer fails
  *     what is not up after RDS_RDMA_SETUP_TIME, whoever opened it; the core tries again.
  *   - ib_drain_qp() waits for the device and not for the peer: it moves the queue pair to the
@@ -258,9 +259,24 @@ static void conn_open(struct rds_rdma_conn *conn)
 		rds_rdma_conn_fail(conn, RDS_DROP_DIAL_FAILED);
 }
 
+/* The link of an attempt that waited for it is there. */
+static void conn_dial_late(struct rds_rdma_conn *conn)
+{
+	if (READ_ONCE(conn->ending))
+		return;
+	mod_timer(&conn->cm.timer, jiffies + RDS_RDMA_SETUP_TIME);
+	if (rds_rdma_cm_dial(conn))
+		rds_rdma_conn_fail(conn, RDS_DROP_DIAL_FAILED);
+}
+
 static void conn_connect_work(struct work_struct *work)
 {
-	conn_open(container_of(work, struct rds_rdma_conn, connect_work));
+	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn, connect_work);
+
+	if (conn->id)
+		conn_open(conn);
+	else
+		conn_dial_late(conn);
 }
 
 /* On return no completion is under way, nor will one come. */
@@ -298,7 +314,8 @@ static void conn_reap_work(struct work_struct *work)
 }
 
 struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev,
-					const struct rds_rdma_laddr *local)
+					const struct rds_rdma_laddr *local,
+					const struct in6_addr *remote)
 {
 	struct rds_rdma_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 
@@ -306,6 +323,7 @@ struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev,
 		return NULL;
 	conn->dev = dev;
 	conn->local = *local;
+	conn->remote = *remote;
 	spin_lock_init(&conn->cm.lock);
 	spin_lock_init(&conn->tx_lock);
 	INIT_LIST_HEAD(&conn->dev_node);
@@ -332,6 +350,7 @@ void rds_rdma_conn_refuse_later(struct rds_rdma_conn *conn)
 	spin_lock_bh(&conn->cm.lock);
 	WRITE_ONCE(conn->ending, true);
 	spin_unlock_bh(&conn->cm.lock);
+	conn->cm.held = true;
 	rds_rdma_dev_closing(conn->dev, conn);
 	queue_work(rds_rdma_wq, &conn->cm.reap_work);
 }
@@ -379,17 +398,19 @@ int rds_rdma_path_connect(struct rds_path *path)
 	};
 	struct rds_rdma_conn *conn;
 	struct rds_rdma_dev *dev;
-	int err = -ENETDOWN;
+	int err = 0;
 
 	dev = rds_rdma_dev_by_laddr(&local);
 	if (!dev)
 		return -ENODEV;
-	conn = rds_rdma_conn_new(dev, &local);
+	conn = rds_rdma_conn_new(dev, &local, &path->addr->faddr);
 	rds_rdma_dev_put(dev);
 	if (!conn)
 		return -ENOMEM;
-	/* entered first: either this sees that the interface goes, or that sees the connection */
-	if (path_set_conn(path, conn) && rds_rdma_link_usable(&local))
+	/* told before it has an id: what it would dial over is going, or the device is */
+	if (!path_set_conn(path, conn))
+		err = -ENETDOWN;
+	else if (!rds_rdma_link_waits(conn))
 		err = rds_rdma_cm_dial(conn);
 	if (err)
 		rds_rdma_path_close(path, false);
@@ -412,12 +433,6 @@ void rds_rdma_path_attach(struct rds_path *path, void *handle)
 	conn_open(conn);
 }
 
-/* May the CM be made to send something?  See link.c. */
-static bool conn_may_speak(const struct rds_rdma_conn *conn)
-{
-	return conn->dev->props.iwarp || rds_rdma_link_ok(&conn->local);
-}
-
 void rds_rdma_conn_drop(struct net *net, void *handle)
 {
 	struct rds_rdma_conn *conn = handle;
@@ -425,7 +440,7 @@ void rds_rdma_conn_drop(struct net *net, void *handle)
 	rds_rdma_dev_closing(conn->dev, conn);
 	/* its handler may still be running, for which both wait */
 	rdma_lock_handler(conn->id);
-	if (conn_may_speak(conn))
+	if (rds_rdma_link_may_speak(conn))
 		rds_rdma_cm_reject(conn->id);
 	rdma_unlock_handler(conn->id);
 	conn_release(conn);
@@ -459,7 +474,7 @@ static void conn_close(struct rds_rdma_conn *conn)
 
 	rds_rdma_dev_closing(conn->dev, conn);
 	if (conn->qp) {
-		if (!late && conn_may_speak(conn))
+		if (!late && rds_rdma_link_may_speak(conn))
 			rdma_disconnect(conn->id);
 		ib_drain_qp(conn->qp);
 	}

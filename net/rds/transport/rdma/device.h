@@ -117,8 +117,9 @@ struct rds_rdma_mr_pool {
  * @walk: likewise, those that are still to be told something
  * @closing: likewise, those that are ending
  * @telling: connection that is being told something and must not leave meanwhile
+ * @held: requests that were put off because their link was going, counts on (link.c)
  * @users: calls that use @ib right now (rds_rdma_dev_hold())
- * @idle: woken when @conns or @closing becomes empty, and @users and @telling change
+ * @idle: woken when @conns or @closing becomes empty, and @users, @telling and @held change
  * @mrs: keys that are in use, by rkey (mr.c)
  * @pools: keys kept for later use, small and large
  * @reg: registrar (registrar.c), connected when the first address leads here
@@ -137,6 +138,7 @@ struct rds_rdma_dev {
 	struct list_head		walk;
 	struct list_head		closing;
 	struct rds_rdma_conn		*telling;
+	unsigned int			held;
 	unsigned int			users;
 	wait_queue_head_t		idle;
 	DECLARE_HASHTABLE(mrs, 8);

@@ -10,9 +10,10 @@
  *     > devs_lock (device.c, mutex): the list of devices; whoever holds it keeps the devices
  *	 there from going
  *       > rtnl (inside ib_core)
+ *       > tell_lock (device.c, mutex): one walk over connections at a time
  *   addrs_lock (addr.c, spin): look-up in the table; a leaf
  *   rds_rdma_registrar.lock (spin, bh) > what ib_post_send() takes
- *   rds_rdma_dev.lock (spin, bh) > the list of addresses of an interface
+ *   rds_rdma_dev.lock (spin, bh) > the list of addresses of an interface, routes, GIDs
  *   link_lock (link.c, spin, bh): a leaf
  *
  *   Notifiers of link.c come with the RTNL held, and take tell_lock (device.c, mutex), under
@@ -71,15 +72,26 @@ bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
 /* link.c */
 
 /*
- * Does packets of an address find their way out?  While one of these two goes they still do; new
- * connections are not to be begun any more (_usable).  @la->net must be there.  Any context but
+ * Can connections from an address to another be begun?  @la->net must be there.  Any context but
  * hard interrupts.
  */
-bool rds_rdma_link_ok(const struct rds_rdma_laddr *la);
-bool rds_rdma_link_usable(const struct rds_rdma_laddr *la);
+bool rds_rdma_link_usable(const struct rds_rdma_laddr *la, const struct in6_addr *remote);
 
-/* Those parked whose link is good again, or all if the device goes, are released. */
-void rds_rdma_link_unpark(struct rds_rdma_dev *dev);
+/*
+ * An attempt is about to be dialled: true if it is not to be, as its link is not ready, and
+ * connect_work comes when it is.  @conn is entered, so that the end of its interface either is
+ * seen here or meets it.
+ */
+bool rds_rdma_link_waits(struct rds_rdma_conn *conn);
+
+/* Attempts that waited for their link and need not any more; false if some still wait. */
+bool rds_rdma_link_wake(struct rds_rdma_dev *dev);
+
+/*
+ * Those parked whose link is good again, or all if the device goes, are released; false if some
+ * are left that still can be.
+ */
+bool rds_rdma_link_unpark(struct rds_rdma_dev *dev);
 
 int rds_rdma_link_init(void);
 void rds_rdma_link_exit(void);

@@ -2,22 +2,34 @@
 /*
  * Interfaces and addresses that go, and what must not be said to the CM then.
  *
- * rxe sends the packets of the CM as any others.  One that has no route, because the interface is
- * down or its address has gone, puts the management queue pair into the error state, which nobody
- * ends: no connection can be made over that device until it is removed and added.  So, on all
- * that is RoCE:
+ * rxe sends the packets of the CM as any others.  One that the network stack does not take puts
+ * the management queue pair into the error state, which nobody ends: no connection can be made
+ * over that device until it is removed and added.  Packets are not taken without a route, without
+ * the GID that their id was made with, and while the interface has no queue: from the moment it
+ * begins to close to the end of its opening.  So, on all that is RoCE:
  *
  *   - Connections end before their interface goes down (NETDEV_GOING_DOWN), or their IPv4
  *     address is forgotten by the routing tables (our notifier is called before theirs).  The
  *     notifier waits, with a limit, until their disconnect requests have left:
  *     rdma_destroy_id() returns when they have, and when they will not be repeated.
+ *   - A peer that is told of the end calls again at once.  Its request must not come while the
+ *     interface closes: rdma_cm would refuse it by itself, with a packet that is not taken.  So
+ *     the notifier waits a little longer, until no more calls come, and those that do are held:
+ *     their ids are parked.  To refuse them would make the peers call once more; as it is, the
+ *     CM has told them to wait (an MRA, sent when the handler of the request returns), and they
+ *     are silent until the link is usable again and they are refused.
  *   - None is begun over an interface that is down, or about to be.
  *   - An id that would say something when it is destroyed, and cannot, is parked until it can or
  *     until the device goes.  That is for links that break without notice, and for IPv6, where
  *     the notifier comes too late.  Ids in other namespaces are not parked, as they would hold
- *     those.
+ *     those.  One whose GID has been deleted can never speak again, even if the address comes
+ *     back, which then has another GID; it goes when the peer gives up, or with the device.
  *
  * iWARP is told early as well: the peer then hears of the end, and needs no time-out for it.
+ *
+ * Attempts wait for their link rather than to be repeated: rds_rdma_cm.waits is set before the
+ * link is looked at, and whoever clears it dials, so that none is forgotten and none dialled
+ * twice.  The scan of addr.c looks again whenever something changes.
  *
  * Locks: notifiers are called under the RTNL, and link_lock is a leaf.  No lock under which
  * somebody waits for the RTNL may be taken here, devs_lock for instance.
@@ -26,14 +38,21 @@
 #include <linux/netdevice.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
+#include <net/ip6_fib.h>
 #include <net/ipv6.h>
+#include <net/ipv6_stubs.h>
 #include <net/net_namespace.h>
+#include <net/route.h>
+#include <net/sch_generic.h>
+#include <rdma/ib_cache.h>
 
 #include "devlayer.h"
 #include "rdma.h"
 
 /* How long an interface or an address that goes waits for its connections */
 #define GOING_TIME	HZ
+/* Within this time a peer that was told of an end has called again, if it ever will */
+#define QUIET_TIME	(HZ / 10)
 
 /*
  * What is going right now.  One at a time, as all that happens under the RTNL.  It stays here
@@ -46,6 +65,23 @@ static bool la_goes(const struct rds_rdma_laddr *la, const struct rds_rdma_laddr
 {
 	return la->net == what->net && la->ifindex == what->ifindex &&
 	       (ipv6_addr_any(&what->addr) || ipv6_addr_equal(&la->addr, &what->addr));
+}
+
+/* Fails without the address, too. */
+static bool has_route_v4(const struct rds_rdma_laddr *la, const struct in6_addr *remote)
+{
+	struct flowi4 fl4 = {
+		.flowi4_oif	= la->ifindex,
+		.flowi4_proto	= IPPROTO_UDP,
+		.saddr		= la->addr.s6_addr32[3],
+		.daddr		= remote->s6_addr32[3],
+	};
+	struct rtable *rt = ip_route_output_key(la->net, &fl4);
+
+	if (IS_ERR(rt))
+		return false;
+	ip_rt_put(rt);
+	return true;
 }
 
 static bool dev_has_v6(const struct net_device *ndev, const struct in6_addr *addr)
@@ -63,30 +99,137 @@ static bool dev_has_v6(const struct net_device *ndev, const struct in6_addr *add
 	return has;
 }
 
-bool rds_rdma_link_ok(const struct rds_rdma_laddr *la)
+/* The route from @la to @to, counted, or NULL */
+static struct dst_entry *route_v6(const struct rds_rdma_laddr *la, const struct in6_addr *to)
+{
+	struct flowi6 fl6 = {
+		.flowi6_oif	= la->ifindex,
+		.flowi6_proto	= IPPROTO_UDP,
+		.saddr		= la->addr,
+		.daddr		= *to,
+	};
+	struct dst_entry *dst;
+
+	dst = ipv6_stub->ipv6_dst_lookup_flow(la->net, NULL, &fl6, NULL);
+	if (IS_ERR(dst))
+		return NULL;
+	if (!dst->error)
+		return dst;
+	dst_release(dst);
+	return NULL;
+}
+
+static u32 route_flags_v6(const struct rds_rdma_laddr *la, const struct in6_addr *to)
+{
+	struct dst_entry *dst = route_v6(la, to);
+	u32 flags = 0;
+
+	if (dst)
+		flags = container_of(dst, struct rt6_info, dst)->rt6i_flags;
+	dst_release(dst);
+	return flags;
+}
+
+/*
+ * Addresses that stay while their interface is down have no routes then.  The one that lets them
+ * receive comes last; an answer before that would be lost, the neighbours' for instance.
+ */
+static bool has_routes_v6(const struct rds_rdma_laddr *la, const struct in6_addr *remote)
+{
+	return route_flags_v6(la, remote) && route_flags_v6(la, &la->addr) & RTF_LOCAL;
+}
+
+/* Do packets to @remote find their way out?  The question is the one that rxe asks. */
+static bool link_ok(const struct rds_rdma_laddr *la, const struct in6_addr *remote)
 {
 	struct net_device *ndev;
 	bool ok;
 
 	rcu_read_lock();
 	ndev = dev_get_by_index_rcu(la->net, la->ifindex);
-	ok = ndev && netif_running(ndev) && netif_carrier_ok(ndev);
+	ok = ndev && netif_running(ndev) && ndev->flags & IFF_UP && netif_carrier_ok(ndev) &&
+	     !qdisc_tx_is_noop(ndev);
 	if (ok && ipv6_addr_v4mapped(&la->addr))
-		ok = __ip_dev_find(la->net, la->addr.s6_addr32[3], false);
+		ok = has_route_v4(la, remote);
 	else if (ok && IS_ENABLED(CONFIG_IPV6))
-		ok = dev_has_v6(ndev, &la->addr);
+		ok = dev_has_v6(ndev, &la->addr) && has_routes_v6(la, remote);
 	rcu_read_unlock();
 	return ok;
 }
 
-bool rds_rdma_link_usable(const struct rds_rdma_laddr *la)
+bool rds_rdma_link_usable(const struct rds_rdma_laddr *la, const struct in6_addr *remote)
 {
 	bool goes;
 
 	spin_lock_bh(&link_lock);
 	goes = la_goes(la, &going);
 	spin_unlock_bh(&link_lock);
-	return !goes && rds_rdma_link_ok(la);
+	return !goes && link_ok(la, remote);
+}
+
+bool rds_rdma_link_waits(struct rds_rdma_conn *conn)
+{
+	/* ahead of the question, so that a change after it finds the attempt waiting */
+	xchg(&conn->cm.waits, true);
+	if (rds_rdma_link_usable(&conn->local, &conn->remote))
+		return !xchg(&conn->cm.waits, false);
+	wake_up_all(&conn->dev->idle);
+	/* Some changes are not told of; the scan looks for those as long as one waits. */
+	rds_rdma_addr_kick();
+	return true;
+}
+
+static void wake(struct rds_rdma_conn *conn, void *arg)
+{
+	bool *waiting = arg;
+
+	if (!READ_ONCE(conn->cm.waits) || READ_ONCE(conn->ending))
+		return;
+	if (!rds_rdma_link_usable(&conn->local, &conn->remote))
+		*waiting = true;
+	else if (xchg(&conn->cm.waits, false))
+		rds_rdma_conn_continue(conn);
+}
+
+bool rds_rdma_link_wake(struct rds_rdma_dev *dev)
+{
+	bool waiting = false;
+
+	rds_rdma_dev_each_conn(dev, wake, &waiting);
+	return !waiting;
+}
+
+/*
+ * rxe looks the GID of an id up for each packet.  The id has a reference to the entry, which is
+ * not used again before that is given back.
+ */
+static bool conn_gid_valid(const struct rds_rdma_conn *conn)
+{
+	const struct ib_gid_attr *gid = READ_ONCE(conn->id->route.addr.dev_addr.sgid_attr);
+	const struct ib_device *ib = conn->dev->ib;
+	bool valid;
+
+	if (!gid || !rdma_protocol_roce(ib, rdma_start_port(ib)))
+		return true;
+	rcu_read_lock();
+	valid = !IS_ERR(rdma_read_gid_attr_ndev_rcu(gid));
+	rcu_read_unlock();
+	return valid;
+}
+
+bool rds_rdma_link_may_speak(const struct rds_rdma_conn *conn)
+{
+	if (conn->dev->props.iwarp || READ_ONCE(conn->cm.silent_end))
+		return true;
+	return (conn->cm.held ? rds_rdma_link_usable(&conn->local, &conn->remote) :
+				link_ok(&conn->local, &conn->remote)) && conn_gid_valid(conn);
+}
+
+void rds_rdma_link_peer_gone(struct rds_rdma_conn *conn)
+{
+	WRITE_ONCE(conn->cm.silent_end, true);
+	if (READ_ONCE(conn->ending))
+		rds_rdma_addr_kick();
 }
 
 static void set_going(const struct rds_rdma_laddr *what)
@@ -105,12 +248,13 @@ static void end_going(struct rds_rdma_conn *conn, void *arg)
 								    RDS_DROP_ADDR_GONE);
 }
 
+/* Those that wait for their link have said nothing yet, and will not. */
 static bool list_has(const struct list_head *conns, const struct rds_rdma_laddr *what)
 {
 	const struct rds_rdma_conn *conn;
 
 	list_for_each_entry(conn, conns, dev_node)
-		if (la_goes(&conn->local, what) && !conn->cm.parked)
+		if (la_goes(&conn->local, what) && !conn->cm.parked && !READ_ONCE(conn->cm.waits))
 			return true;
 	return false;
 }
@@ -126,6 +270,20 @@ static bool dev_clear(struct rds_rdma_dev *dev, const struct rds_rdma_laddr *wha
 	return clear;
 }
 
+/*
+ * Wait until peers have stopped calling.  Those that were told of an end call soon or never; each
+ * calls once, as its request is held.
+ */
+static void wait_quiet(struct rds_rdma_dev *dev, unsigned long until)
+{
+	unsigned int held;
+
+	do {
+		held = READ_ONCE(dev->held);
+	} while (wait_event_timeout(dev->idle, READ_ONCE(dev->held) != held, QUIET_TIME) &&
+		 time_before(jiffies, until));
+}
+
 /* On return the connections concerned have ended, or have had their time. */
 static void link_goes(struct net *net, int ifindex, const struct in6_addr *addr)
 {
@@ -133,27 +291,39 @@ static void link_goes(struct net *net, int ifindex, const struct in6_addr *addr)
 	unsigned long until = jiffies + GOING_TIME;
 	struct rds_rdma_dev *dev;
 	u64 serial = 0;
+	bool any;
 
 	/* Whoever comes after this sees it; whoever came before is met by the walk. */
 	set_going(&what);
 	while ((dev = rds_rdma_dev_after(serial))) {
 		serial = dev->serial;
+		any = !dev_clear(dev, &what);
 		rds_rdma_dev_each_conn(dev, end_going, &what);
 		wait_event_timeout(dev->idle, dev_clear(dev, &what),
 				   max(1L, (long)(until - jiffies)));
+		if (any && !dev->props.iwarp)
+			wait_quiet(dev, until);
 		rds_rdma_dev_put(dev);
 	}
+}
+
+/* The scan may have been kicked by somebody whose notifier came before ours. */
+static void nothing_goes(void)
+{
+	static const struct rds_rdma_laddr none;
+
+	set_going(&none);
+	rds_rdma_addr_kick();
 }
 
 static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
 	struct net_device *ndev = netdev_notifier_info_to_dev(arg);
-	static const struct rds_rdma_laddr none;
 
 	if (event == NETDEV_GOING_DOWN)
 		link_goes(dev_net(ndev), ndev->ifindex, &in6addr_any);
 	else if (event == NETDEV_UP)
-		set_going(&none);
+		nothing_goes();
 	return NOTIFY_DONE;
 }
 
@@ -170,7 +340,6 @@ static bool addr_remains(const struct in_ifaddr *gone)
 
 static int inetaddr_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
-	static const struct rds_rdma_laddr none;
 	const struct in_ifaddr *ifa = arg;
 	struct in6_addr addr;
 
@@ -178,7 +347,7 @@ static int inetaddr_event(struct notifier_block *nb, unsigned long event, void *
 		ipv6_addr_set_v4mapped(ifa->ifa_local, &addr);
 		link_goes(dev_net(ifa->ifa_dev->dev), ifa->ifa_dev->dev->ifindex, &addr);
 	} else if (event == NETDEV_UP) {
-		set_going(&none);
+		nothing_goes();
 	}
 	return NOTIFY_DONE;
 }
@@ -188,14 +357,16 @@ bool rds_rdma_link_park(struct rds_rdma_conn *conn)
 	struct rds_rdma_dev *dev = conn->dev;
 	bool park;
 
-	if (dev->props.iwarp || !net_eq(conn->local.net, &init_net) ||
-	    rds_rdma_link_ok(&conn->local))
+	if (!net_eq(conn->local.net, &init_net) || rds_rdma_link_may_speak(conn))
 		return false;
 	spin_lock_bh(&dev->lock);
 	park = !dev->gone;
 	conn->cm.parked = park;
-	if (park)
+	if (park) {
+		if (conn->cm.held)
+			WRITE_ONCE(dev->held, dev->held + 1);
 		wake_up_all(&dev->idle);
+	}
 	spin_unlock_bh(&dev->lock);
 	/* It may have become good again just now. */
 	if (park)
@@ -203,18 +374,24 @@ bool rds_rdma_link_park(struct rds_rdma_conn *conn)
 	return park;
 }
 
-void rds_rdma_link_unpark(struct rds_rdma_dev *dev)
+bool rds_rdma_link_unpark(struct rds_rdma_dev *dev)
 {
 	struct rds_rdma_conn *conn;
+	bool left = false;
 
 	spin_lock_bh(&dev->lock);
 	list_for_each_entry(conn, &dev->closing, dev_node) {
-		if (!conn->cm.parked || !(dev->gone || rds_rdma_link_ok(&conn->local)))
+		if (!conn->cm.parked)
 			continue;
+		if (!dev->gone && !rds_rdma_link_may_speak(conn)) {
+			left |= conn_gid_valid(conn);
+			continue;
+		}
 		conn->cm.parked = false;
 		queue_work(rds_rdma_wq, &conn->cm.reap_work);
 	}
 	spin_unlock_bh(&dev->lock);
+	return !left;
 }
 
 static struct notifier_block netdev_nb = { .notifier_call = netdev_event };

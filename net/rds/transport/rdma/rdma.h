@@ -71,6 +71,7 @@ struct rds_rdma_path {
  * @dev: device, entered
  * @dev_node: in rds_rdma_dev.conns, later .closing
  * @local: its local address
+ * @remote: the peer's
  * @id: CM id; its context is this
  * @qp: queue pair, @id's
  * @cq: completion queue (cq.c)
@@ -128,6 +129,7 @@ struct rds_rdma_conn {
 	struct rds_rdma_dev	*dev;
 	struct list_head	dev_node;
 	struct rds_rdma_laddr	local;
+	struct in6_addr		remote;
 	struct rdma_cm_id	*id;
 	struct ib_qp		*qp;
 	struct rds_rdma_cq	cq;
