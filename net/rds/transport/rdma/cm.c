@@ -124,6 +124,7 @@ int rds_rdma_cm_dial(struct rds_rdma_conn *conn)
 		list_add_tail(&conn->cm.self_node, &self_attempts);
 		spin_unlock(&self_lock);
 	}
+	rds_rdma_link_ask_neighbour(conn);
 	to_sockaddr(&src, &addr->laddr, 0, addr->ifindex);
 	to_sockaddr(&dst, &addr->faddr, port, addr->ifindex);
 	return rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&dst,

@@ -84,6 +84,9 @@ bool rds_rdma_link_usable(const struct rds_rdma_laddr *la, const struct in6_addr
  */
 bool rds_rdma_link_waits(struct rds_rdma_conn *conn);
 
+/* Have IPv6 look for the link address of the peer before rdma_cm does. */
+void rds_rdma_link_ask_neighbour(const struct rds_rdma_conn *conn);
+
 /* Attempts that waited for their link and need not any more; false if some still wait. */
 bool rds_rdma_link_wake(struct rds_rdma_dev *dev);
 

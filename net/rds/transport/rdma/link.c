@@ -41,6 +41,7 @@
 #include <net/ip6_fib.h>
 #include <net/ipv6.h>
 #include <net/ipv6_stubs.h>
+#include <net/neighbour.h>
 #include <net/net_namespace.h>
 #include <net/route.h>
 #include <net/sch_generic.h>
@@ -197,6 +198,63 @@ bool rds_rdma_link_wake(struct rds_rdma_dev *dev)
 
 	rds_rdma_dev_each_conn(dev, wake, &waiting);
 	return !waiting;
+}
+
+static bool neighbour_known(struct dst_entry *dst, const struct in6_addr *addr)
+{
+	struct neighbour *n = dst_neigh_lookup(dst, addr);
+	bool known;
+
+	if (!n)
+		return false;
+	known = READ_ONCE(n->nud_state) & NUD_VALID;
+	neigh_release(n);
+	return known;
+}
+
+/* Under RCU */
+static struct sk_buff *empty_packet(const struct rds_rdma_conn *conn, struct dst_entry *dst)
+{
+	unsigned int room = LL_RESERVED_SPACE(dst->dev);
+	struct ipv6hdr *hdr;
+	struct sk_buff *skb;
+
+	skb = alloc_skb(room + sizeof(*hdr), GFP_ATOMIC);
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, room);
+	skb_reset_network_header(skb);
+	hdr = skb_put_zero(skb, sizeof(*hdr));
+	ip6_flow_hdr(hdr, 0, 0);
+	hdr->nexthdr = NEXTHDR_NONE;
+	hdr->hop_limit = ip6_dst_hoplimit(dst);
+	hdr->saddr = conn->local.addr;
+	hdr->daddr = conn->remote;
+	skb_dst_set(skb, dst_clone(dst));
+	return skb;
+}
+
+/*
+ * IPv6 asks for a neighbour in the name of the packet that waits for it, and where there is none,
+ * as for rdma_cm, in that of the interface's link-local address.  Interfaces get that, and the
+ * route to those of others, up to a second after they are up, and a question that was not heard is
+ * asked again after another one.  So there is a packet, without contents, which the peer discards.
+ */
+void rds_rdma_link_ask_neighbour(const struct rds_rdma_conn *conn)
+{
+	struct sk_buff *skb = NULL;
+	struct dst_entry *dst;
+
+	if (!IS_ENABLED(CONFIG_IPV6) || ipv6_addr_v4mapped(&conn->local.addr))
+		return;
+	rcu_read_lock();	/* for the interface of @dst */
+	dst = route_v6(&conn->local, &conn->remote);
+	if (dst && !(dst->dev->flags & IFF_LOOPBACK) && !neighbour_known(dst, &conn->remote))
+		skb = empty_packet(conn, dst);
+	if (skb)
+		ip6_local_out(conn->local.net, NULL, skb);
+	dst_release(dst);
+	rcu_read_unlock();
 }
 
 /*
