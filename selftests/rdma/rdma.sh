@@ -97,6 +97,10 @@ rdma_ours() {
 }
 rdma_count() { rdma_ours "$1" | grep -c .; }
 
+# What the network stack did not take of what rxe gave it to send, since the device was added. One packet
+# of the CM among that, and no connection is made over the device any more.
+rdma_not_taken() { cat /sys/class/infiniband/rxe0/ports/1/hw_counters/send_err; }
+
 # Pages that are pinned now; programs that use the device from user space are none of a line's.
 rdma_pins() {
 	awk '/^nr_foll_pin_acquired/ { a = $2 } /^nr_foll_pin_released/ { r = $2 } END { print a - r }' /proc/vmstat
