@@ -28,7 +28,7 @@
  */
 #define RETRY_TIME	(HZ / 20)
 #define RETRY_TIME_MAX	(8 * HZ)	/* when nothing changes meanwhile */
-#define RETRY_TIME_LINK	HZ		/* when a connection waits for that */
+#define RETRY_TIME_LINK	(1UL * HZ)	/* when something waits for a link */
 #define BACKLOG		128
 
 /**
@@ -455,36 +455,12 @@ static void scan_new(struct list_head *found, bool *retry)
 	}
 }
 
-/* What had to wait for its link */
-struct late {
-	bool	parked;
-	bool	attempts;
-};
-
-static void links_ready(struct rds_rdma_dev *dev, void *arg)
-{
-	struct late *late = arg;
-
-	late->parked |= !rds_rdma_link_unpark(dev);
-	late->attempts |= !rds_rdma_link_wake(dev);
-}
-
-static void scan_again_soon(const struct late *late)
-{
-	unsigned long time = retry_time;
-
-	if (late->attempts)
-		time = min_t(unsigned long, time, RETRY_TIME_LINK);
-	mod_delayed_work(rds_rdma_wq, &retry_work, time);
-}
-
 static void scan(struct work_struct *work)
 {
 	struct kinds kinds = {};
 	struct addr_found *f, *tmp;
 	struct addr_net *an;
-	bool retry = false, was_fresh;
-	struct late late = {};
+	bool retry = false, was_fresh, links;
 	LIST_HEAD(found);
 
 	mutex_lock(&scan_lock);
@@ -503,11 +479,12 @@ static void scan(struct work_struct *work)
 	}
 	list_for_each_entry_safe(f, tmp, &found, node)
 		kfree(f);
-	rds_rdma_dev_each(links_ready, &late);
+	links = rds_rdma_links_ready();
 	if (xchg(&kicked, false))
 		retry_time = RETRY_TIME;
-	if (retry || tentative || missed || late.parked || late.attempts)
-		scan_again_soon(&late);
+	if (retry || tentative || missed || !links)
+		mod_delayed_work(rds_rdma_wq, &retry_work,
+				 links ? retry_time : min(retry_time, RETRY_TIME_LINK));
 	retry_time = min_t(unsigned long, 2 * retry_time, RETRY_TIME_MAX);
 	mutex_unlock(&scan_lock);
 }

@@ -9,7 +9,8 @@
  * are ended and their handles left behind empty, then the protection domain goes.  The struct
  * outlives that for as long as references exist; its @ib is NULL then.
  *
- * Locks: rds_rdma_dev.lock (spin, bh) is a leaf and guards @gone, @conns, @users and the keys.
+ * Locks: rds_rdma_dev.lock (spin, bh) guards @gone, the lists of connections, @held, @users and the
+ * keys; what may be taken under it: devlayer.h.
  */
 #ifndef _RDS_RDMA_DEVICE_H
 #define _RDS_RDMA_DEVICE_H

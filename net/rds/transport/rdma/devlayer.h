@@ -87,8 +87,8 @@ bool rds_rdma_link_waits(struct rds_rdma_conn *conn);
 /* Have IPv6 look for the link address of the peer before rdma_cm does. */
 void rds_rdma_link_ask_neighbour(const struct rds_rdma_conn *conn);
 
-/* Attempts that waited for their link and need not any more; false if some still wait. */
-bool rds_rdma_link_wake(struct rds_rdma_dev *dev);
+/* All that waits for links that are there goes on; false if something still waits for another. */
+bool rds_rdma_links_ready(void);
 
 /*
  * Those parked whose link is good again, or all if the device goes, are released; false if some

@@ -14,7 +14,7 @@
  *     rdma_destroy_id() returns when they have, and when they will not be repeated.
  *   - A peer that is told of the end calls again at once.  Its request must not come while the
  *     interface closes: rdma_cm would refuse it by itself, with a packet that is not taken.  So
- *     the notifier waits a little longer, until no more calls come, and those that do are held:
+ *     the notifier waits longer, until all have called or none does, and the calls are held:
  *     their ids are parked.  To refuse them would make the peers call once more; as it is, the
  *     CM has told them to wait (an MRA, sent when the handler of the request returns), and they
  *     are silent until the link is usable again and they are refused.
@@ -53,6 +53,8 @@
 /* How long an interface or an address that goes waits for its connections */
 #define GOING_TIME	HZ
 /* Within this time a peer that was told of an end has called again, if it ever will */
+#define CALL_TIME	(HZ / 2)
+/* Within this time the answer to a call has left, and one more would have come */
 #define QUIET_TIME	(HZ / 10)
 
 /*
@@ -192,14 +194,6 @@ static void wake(struct rds_rdma_conn *conn, void *arg)
 		rds_rdma_conn_continue(conn);
 }
 
-bool rds_rdma_link_wake(struct rds_rdma_dev *dev)
-{
-	bool waiting = false;
-
-	rds_rdma_dev_each_conn(dev, wake, &waiting);
-	return !waiting;
-}
-
 static bool neighbour_known(struct dst_entry *dst, const struct in6_addr *addr)
 {
 	struct neighbour *n = dst_neigh_lookup(dst, addr);
@@ -307,35 +301,35 @@ static void end_going(struct rds_rdma_conn *conn, void *arg)
 }
 
 /* Those that wait for their link have said nothing yet, and will not. */
-static bool list_has(const struct list_head *conns, const struct rds_rdma_laddr *what)
+static unsigned int list_nr(const struct list_head *conns, const struct rds_rdma_laddr *what)
 {
 	const struct rds_rdma_conn *conn;
+	unsigned int n = 0;
 
 	list_for_each_entry(conn, conns, dev_node)
-		if (la_goes(&conn->local, what) && !conn->cm.parked && !READ_ONCE(conn->cm.waits))
-			return true;
-	return false;
+		n += la_goes(&conn->local, what) && !conn->cm.parked && !READ_ONCE(conn->cm.waits);
+	return n;
 }
 
-static bool dev_clear(struct rds_rdma_dev *dev, const struct rds_rdma_laddr *what)
+/* How many connections of what goes may still say something */
+static unsigned int dev_nr(struct rds_rdma_dev *dev, const struct rds_rdma_laddr *what)
 {
-	bool clear;
+	unsigned int n;
 
 	spin_lock_bh(&dev->lock);
-	clear = !list_has(&dev->conns, what) && !list_has(&dev->walk, what) &&
-		!list_has(&dev->closing, what);
+	n = list_nr(&dev->conns, what) + list_nr(&dev->walk, what) + list_nr(&dev->closing, what);
 	spin_unlock_bh(&dev->lock);
-	return clear;
+	return n;
 }
 
 /*
- * Wait until peers have stopped calling.  Those that were told of an end call soon or never; each
- * calls once, as its request is held.
+ * Wait until peers have stopped calling.  Those that were told of an end, @nr at most, call soon or
+ * never, and each calls once, as its request is held; @held is what was before they were told.
  */
-static void wait_quiet(struct rds_rdma_dev *dev, unsigned long until)
+static void wait_quiet(struct rds_rdma_dev *dev, unsigned int nr, unsigned int held,
+		       unsigned long until)
 {
-	unsigned int held;
-
+	wait_event_timeout(dev->idle, READ_ONCE(dev->held) - held >= nr, CALL_TIME);
 	do {
 		held = READ_ONCE(dev->held);
 	} while (wait_event_timeout(dev->idle, READ_ONCE(dev->held) != held, QUIET_TIME) &&
@@ -348,19 +342,21 @@ static void link_goes(struct net *net, int ifindex, const struct in6_addr *addr)
 	struct rds_rdma_laddr what = { .net = net, .ifindex = ifindex, .addr = *addr };
 	unsigned long until = jiffies + GOING_TIME;
 	struct rds_rdma_dev *dev;
+	unsigned int nr, held;
 	u64 serial = 0;
-	bool any;
 
 	/* Whoever comes after this sees it; whoever came before is met by the walk. */
 	set_going(&what);
 	while ((dev = rds_rdma_dev_after(serial))) {
 		serial = dev->serial;
-		any = !dev_clear(dev, &what);
+		held = READ_ONCE(dev->held);
+		nr = dev_nr(dev, &what);
 		rds_rdma_dev_each_conn(dev, end_going, &what);
-		wait_event_timeout(dev->idle, dev_clear(dev, &what),
+		wait_event_timeout(dev->idle, !dev_nr(dev, &what),
 				   max(1L, (long)(until - jiffies)));
-		if (any && !dev->props.iwarp)
-			wait_quiet(dev, until);
+		/* first_net_only: hardware does not mind */
+		if (nr && !dev->props.iwarp && dev->props.first_net_only)
+			wait_quiet(dev, nr, held, until);
 		rds_rdma_dev_put(dev);
 	}
 }
@@ -450,6 +446,22 @@ bool rds_rdma_link_unpark(struct rds_rdma_dev *dev)
 	}
 	spin_unlock_bh(&dev->lock);
 	return !left;
+}
+
+static void dev_ready(struct rds_rdma_dev *dev, void *arg)
+{
+	bool *waiting = arg;
+
+	*waiting |= !rds_rdma_link_unpark(dev);
+	rds_rdma_dev_each_conn(dev, wake, waiting);
+}
+
+bool rds_rdma_links_ready(void)
+{
+	bool waiting = false;
+
+	rds_rdma_dev_each(dev_ready, &waiting);
+	return !waiting;
 }
 
 static struct notifier_block netdev_nb = { .notifier_call = netdev_event };
