@@ -98,6 +98,23 @@ static __be16 sockaddr_port(const struct sockaddr_storage *ss)
 
 /* Asking the CM */
 
+/*
+ * An attempt to reach an own address can be found by its twin from here on.  False if the
+ * connection is ending: path_close says so before it takes it out of the list, and does not do that
+ * again.
+ */
+static bool self_enter(struct rds_rdma_conn *conn)
+{
+	bool go;
+
+	spin_lock(&self_lock);
+	go = !READ_ONCE(conn->ending);
+	if (go)
+		list_add_tail(&conn->cm.self_node, &self_attempts);
+	spin_unlock(&self_lock);
+	return go;
+}
+
 int rds_rdma_cm_dial(struct rds_rdma_conn *conn)
 {
 	const struct rds_path_addr *addr = conn->path->addr;
@@ -119,11 +136,8 @@ int rds_rdma_cm_dial(struct rds_rdma_conn *conn)
 	conn->cm.initiator_depth = conn->dev->props.max_init_rd_atom;
 	rdma_set_service_type(id, addr->tos);
 	rdma_set_min_rnr_timer(id, IB_RNR_TIMER_000_32);
-	if (ipv6_addr_equal(&addr->laddr, &addr->faddr)) {
-		spin_lock(&self_lock);
-		list_add_tail(&conn->cm.self_node, &self_attempts);
-		spin_unlock(&self_lock);
-	}
+	if (ipv6_addr_equal(&addr->laddr, &addr->faddr) && !self_enter(conn))
+		return -ECANCELED;
 	rds_rdma_link_ask_neighbour(conn);
 	to_sockaddr(&src, &addr->laddr, 0, addr->ifindex);
 	to_sockaddr(&dst, &addr->faddr, port, addr->ifindex);

@@ -506,6 +506,10 @@ void rds_rdma_path_close(struct rds_path *path, bool graceful)
 
 	if (!conn)
 		return;
+	/* ahead of what follows: an attempt that waited for its link may be dialled just now */
+	spin_lock_bh(&conn->cm.lock);
+	WRITE_ONCE(conn->ending, true);
+	spin_unlock_bh(&conn->cm.lock);
 	twin = rds_rdma_cm_forget_self(conn);
 	if (twin)
 		conn_close(twin);
