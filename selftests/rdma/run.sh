@@ -66,13 +66,20 @@ slow_reader() {
 		--timeout $((100 * ${RDS_SLOW:-1})) --stuck $((30 * ${RDS_SLOW:-1})) $_c0 "$3" "$4"
 }
 
+# Congestion maps that came over the wire so far
+maps_heard() { "$RDS_BIN/rds-info" -c | awk '$1 == "cong_update_received" { n = $2 } END { print n + 0 }'; }
+
 congestion() {
 	port=$((port + 1))
 	if [ -n "${RDS_ONE:-}" ]; then
-		# The maps of both ends are one host's: what came over the wire must not undo what is so.
+		# The maps of both ends are one host's: what came over the wire must not undo what is so,
+		# and does not come, but for the one with which a connection begins.
+		_maps=$(maps_heard)
 		slow_reader "b.v$fam" "--ctl-listen 127.0.0.1" "$_you" "$_me" &
 		check "rdma.congestion_v$fam" slow_reader "a.v$fam" "--ctl-connect 127.0.0.1" "$_me" "$_you"
 		check "rdma.congestion_v${fam}_other" wait $!
+		_maps=$(($(maps_heard) - _maps))
+		check "rdma.congestion_no_map_v$fam # $_maps came" [ $_maps -le 2 ]
 		return
 	fi
 	if [ "$RDS_GUEST" = a ]; then _c="--ctl-listen $RDS_CTLSELF"; else _c="--ctl-connect $RDS_CTLPEER"; fi

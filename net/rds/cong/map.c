@@ -161,44 +161,122 @@ static void cong_updated(struct rds_cong_map *map)
 	cong_tell_monitors(table, ~0ULL);
 }
 
+/* Returns false without memory.  The lock is held. */
+static bool cong_flip(struct rds_cong_map *map, u16 port, bool on, bool *flipped)
+{
+	unsigned long *bits;
+
+	lockdep_assert_held(&map->lock);
+	bits = on ? cong_bits(map) : rcu_dereference_protected(map->bits, true);
+	if (!bits)
+		return !on;
+	if (on)
+		*flipped = !test_and_set_bit_le(port, bits);
+	else
+		*flipped = test_and_clear_bit_le(port, bits);
+	return true;
+}
+
 bool rds_cong_set(struct rds_cong_map *map, u16 port, bool on)
 {
 	struct rds_cong_subscriber *sub;
-	unsigned long *bits;
-	bool flipped = false;
+	bool done, flipped = false;
 
 	spin_lock_bh(&map->lock);
-	bits = on ? cong_bits(map) : rcu_dereference_protected(map->bits, true);
-	if (bits) {
-		if (on)
-			flipped = !test_and_set_bit_le(port, bits);
-		else
-			flipped = test_and_clear_bit_le(port, bits);
-	}
+	done = cong_flip(map, port, on, &flipped);
 	if (flipped) {
 		list_for_each_entry(sub, &map->subscribers, node)
-			sub->fn(sub);
+			sub->fn(sub, port, on);
 	}
 	spin_unlock_bh(&map->lock);
 	if (flipped && atomic_read(&map->local_senders))
 		cong_updated(map);
-	return bits || !on;
+	return done;
 }
 
-bool rds_cong_receive(struct rds_cong_map *map, const u8 *wire)
+/* Make all bits what @wire says.  The lock is held. */
+static bool cong_copy(struct rds_cong_map *map, const u8 *wire)
 {
-	unsigned long *bits;
+	unsigned long *bits = rcu_dereference_protected(map->bits, true);
 
-	spin_lock_bh(&map->lock);
-	bits = rcu_dereference_protected(map->bits, true);
+	lockdep_assert_held(&map->lock);
 	if (!bits && rds_congmap_any(wire))
 		bits = cong_bits(map);
 	if (bits)
 		memcpy(bits, wire, RDS_CONG_MAP_BYTES);
+	return bits || !rds_congmap_any(wire);
+}
+
+bool rds_cong_receive(struct rds_cong_map *map, const u8 *wire)
+{
+	bool done;
+
+	spin_lock_bh(&map->lock);
+	done = map->mirrors || cong_copy(map, wire);
 	spin_unlock_bh(&map->lock);
 	rds_stats_inc(map->rn, cong_update_received);
 	cong_updated(map);
-	return bits || !rds_congmap_any(wire);
+	return done;
+}
+
+/* A port of a mirrored map flipped; its lock is held. */
+static void cong_mirror_fn(struct rds_cong_subscriber *sub, u16 port, bool on)
+{
+	struct rds_cong_map *to = container_of(sub, struct rds_cong_mirror, sub)->to;
+	bool flipped = false;
+
+	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
+	if (!cong_flip(to, port, on, &flipped))
+		rds_drop(to->rn->net, RDS_DROP_NO_MEMORY);
+	spin_unlock(&to->lock);
+	/* another connection between the two addresses may have been first */
+	if (flipped)
+		cong_updated(to);
+}
+
+void rds_cong_mirror_init(struct rds_cong_mirror *mirror, struct rds_cong_map *from,
+			  struct rds_cong_map *to)
+{
+	INIT_LIST_HEAD(&mirror->sub.node);
+	mirror->sub.fn = cong_mirror_fn;
+	mirror->from = from;
+	mirror->to = to;
+}
+
+static void cong_mirror_start(struct rds_cong_mirror *mirror)
+{
+	const unsigned long *bits = rcu_dereference_protected(mirror->from->bits, true);
+	struct rds_cong_map *to = mirror->to;
+
+	lockdep_assert_held(&mirror->from->lock);
+	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
+	to->mirrors++;
+	if (bits && !cong_copy(to, (const u8 *)bits))
+		rds_drop(to->rn->net, RDS_DROP_NO_MEMORY);
+	else if (!bits && rcu_access_pointer(to->bits))
+		memset(rcu_dereference_protected(to->bits, true), 0, RDS_CONG_MAP_BYTES);
+	spin_unlock(&to->lock);
+	list_add_tail(&mirror->sub.node, &mirror->from->subscribers);
+	cong_updated(to);
+}
+
+static void cong_mirror_stop(struct rds_cong_mirror *mirror)
+{
+	lockdep_assert_held(&mirror->from->lock);
+	list_del_init(&mirror->sub.node);
+	spin_lock_nested(&mirror->to->lock, SINGLE_DEPTH_NESTING);
+	mirror->to->mirrors--;
+	spin_unlock(&mirror->to->lock);
+}
+
+void rds_cong_mirror_set(struct rds_cong_mirror *mirror, bool on)
+{
+	spin_lock_bh(&mirror->from->lock);
+	if (on && list_empty(&mirror->sub.node))
+		cong_mirror_start(mirror);
+	else if (!on && !list_empty(&mirror->sub.node))
+		cong_mirror_stop(mirror);
+	spin_unlock_bh(&mirror->from->lock);
 }
 
 void rds_cong_snapshot(const struct rds_cong_map *map, u8 *wire)

@@ -2,17 +2,19 @@
 /*
  * Congestion maps: which ports of an address have more queued than they want.  An address of a
  * namespace may have two of them: what its own sockets say, which in-memory traffic looks at as
- * it is, and what came over the wire.  The second is as old as the wire is long, also when it
- * comes from another address of this host, and must not undo what a socket has said since.
+ * it is, and what came over the wire.  The second is as old as the wire is long, and must not
+ * undo what a socket has said since.  Between two addresses of one namespace no map travels: as
+ * soon as a connection knows, what is heard mirrors what the sockets say.
  *
  * Lifetime: counted.  A bound socket holds the map of its address, a connection those of both
  * its ends.  The table holds no reference; the last put unlinks, and the memory goes after a
  * grace period.
  *
- * Locks: rds_cong_table.lock guards the table's links and the list of monitors;
- * rds_cong_map.lock guards the list of subscribers.  Monitor callbacks run under the first and
- * may take a socket's own spin locks; subscriber callbacks run under the second and may take the
- * lock of a transmit queue.
+ * Locks, outermost first: rds_cong_map.lock of what sockets say > that of what is heard >
+ * rds_cong_table.lock.  The table's guards its links and the list of monitors; a map's guards
+ * its list of subscribers.  Monitor callbacks run under the first and may take a socket's own
+ * spin locks; subscriber callbacks run under the second and may take the lock of a transmit
+ * queue.
  * Bits are tested without a lock.  Whoever sleeps on a bit registers first and tests then;
  * whoever clears one wakes after clearing.
  */
@@ -40,7 +42,9 @@ struct rds_net;
  * @rn: namespace
  * @refs: see above
  * @bits: little-endian bitmap, NULL while no port was ever congested; never freed before the map
- * @lock: guards @subscribers, and the setting of @bits
+ * @lock: guards @subscribers, @mirrors and the setting of @bits
+ * @mirrors: if @heard, mirrors of what our own sockets say; while there are any, that is the
+ *	truth, and what comes over the wire is not
  * @subscribers: who wants to tell peers about changes (connections with this local address)
  * @wait: senders that sleep until a port of this address is free
  * @local_senders: connections of this host that send to this address in memory.  While there
@@ -55,6 +59,7 @@ struct rds_cong_map {
 	refcount_t		refs;
 	unsigned long __rcu	*bits;
 	spinlock_t		lock;
+	unsigned int		mirrors;
 	struct list_head	subscribers;
 	wait_queue_head_t	wait;
 	atomic_t		local_senders;
@@ -64,7 +69,21 @@ struct rds_cong_map {
 /* Somebody who is told when a local bit flips.  fn: softirq, under the map's lock. */
 struct rds_cong_subscriber {
 	struct list_head	node;
-	void (*fn)(struct rds_cong_subscriber *sub);
+	void (*fn)(struct rds_cong_subscriber *sub, u16 port, bool on);
+};
+
+/**
+ * struct rds_cong_mirror - what is heard of an address is what our own sockets say
+ * @sub: in the list of @from, if it is on
+ * @from: what our sockets say
+ * @to: what is heard, of the same address
+ *
+ * Lifetime: its owner's, who holds references to both maps and stops it before it lets go.
+ */
+struct rds_cong_mirror {
+	struct rds_cong_subscriber	sub;
+	struct rds_cong_map		*from;
+	struct rds_cong_map		*to;
 };
 
 /* Somebody who is told which groups of ports became free.  fn: softirq, table lock held. */
@@ -103,6 +122,8 @@ bool rds_cong_set(struct rds_cong_map *map, u16 port, bool on);
  * @map: map of the peer's address, as heard
  * @bits: RDS_CONG_MAP_BYTES as they came
  *
+ * Changes nothing while the map is a mirror.
+ *
  * Context: softirq or process.
  * Return: false without memory.
  */
@@ -123,6 +144,21 @@ int rds_cong_sleep(struct rds_cong_map *map, u16 port);
 
 void rds_cong_subscribe(struct rds_cong_map *map, struct rds_cong_subscriber *sub);
 void rds_cong_unsubscribe(struct rds_cong_map *map, struct rds_cong_subscriber *sub);
+
+/* Set up a mirror that is off. */
+void rds_cong_mirror_init(struct rds_cong_mirror *mirror, struct rds_cong_map *from,
+			  struct rds_cong_map *to);
+
+/**
+ * rds_cong_mirror_set - start or stop a mirror
+ * @mirror: which
+ * @on: whether it is on from here on; nothing changes if it is already
+ *
+ * What is heard stays as it is when a mirror stops.
+ * Context: any but hard interrupts.
+ */
+void rds_cong_mirror_set(struct rds_cong_mirror *mirror, bool on);
+
 void rds_cong_monitor_add(struct rds_net *rn, struct rds_cong_monitor *mon);
 void rds_cong_monitor_del(struct rds_net *rn, struct rds_cong_monitor *mon);
 

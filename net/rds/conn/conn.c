@@ -81,13 +81,50 @@ static struct rds_conn *conn_lookup(struct rds_net *rn, const struct rds_transpo
 }
 
 /* A port of our address flipped: the peer is told ahead of the next message. */
-static void conn_map_changed(struct rds_cong_subscriber *sub)
+static void conn_map_changed(struct rds_cong_subscriber *sub, u16 port, bool on)
 {
 	struct rds_conn *conn = container_of(sub, struct rds_conn, sub);
 
+	if (READ_ONCE(conn->same))
+		return;
 	rds_stats_inc(conn->rn, cong_update_queued);
 	if (rds_txq_map_due(&conn->paths[0]->txq))
 		rds_cpath_kick(conn->paths[0]);
+}
+
+/* The maps of a connection's addresses; false without memory, and conn_put_maps() cleans up. */
+static bool conn_get_maps(struct rds_conn *conn)
+{
+	bool local = conn->trans->caps & RDS_CAP_LOCAL_ONLY;
+	struct rds_net *rn = conn->rn;
+
+	conn->lmap = rds_cong_get(rn, &conn->addr.laddr, false, GFP_KERNEL);
+	conn->omap = rds_cong_get(rn, &conn->addr.faddr, false, GFP_KERNEL);
+	if (!conn->lmap || !conn->omap)
+		return false;
+	if (local) {
+		conn->fmap = conn->omap;
+		conn->omap = NULL;
+		atomic_inc(&conn->fmap->local_senders);
+		return true;
+	}
+	conn->fmap = rds_cong_get(rn, &conn->addr.faddr, true, GFP_KERNEL);
+	if (!conn->fmap)
+		return false;
+	conn->sub.fn = conn_map_changed;
+	rds_cong_mirror_init(&conn->mirror, conn->omap, conn->fmap);
+	return true;
+}
+
+static void conn_put_maps(struct rds_conn *conn)
+{
+	if (conn->fmap && conn->trans->caps & RDS_CAP_LOCAL_ONLY)
+		atomic_dec(&conn->fmap->local_senders);
+	else if (conn->fmap)
+		rds_cong_mirror_set(&conn->mirror, false);
+	rds_cong_put(conn->lmap);
+	rds_cong_put(conn->omap);
+	rds_cong_put(conn->fmap);
 }
 
 static void conn_free(struct rds_conn *conn)
@@ -98,10 +135,7 @@ static void conn_free(struct rds_conn *conn)
 
 	for (i = 0; i < conn->nr_paths && conn->paths[i]; i++)
 		rds_cpath_destroy(conn->paths[i]);
-	if (conn->fmap && conn->trans->caps & RDS_CAP_LOCAL_ONLY)
-		atomic_dec(&conn->fmap->local_senders);
-	rds_cong_put(conn->lmap);
-	rds_cong_put(conn->fmap);
+	conn_put_maps(conn);
 	kmem_cache_free(conn_cache, conn);
 	atomic_dec(&rn->nr_conns);
 	/* the namespace goes when it sees zero: only the address of nr is used from here on */
@@ -146,14 +180,8 @@ static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_transpor
 	conn->rn = rn;
 	conn->trans = trans;
 	conn->addr = *addr;
-	conn->sub.fn = conn_map_changed;
 	INIT_RCU_WORK(&conn->free_work, conn_free_work);
-	conn->lmap = rds_cong_get(rn, &addr->laddr, false, GFP_KERNEL);
-	conn->fmap = rds_cong_get(rn, &addr->faddr, !(trans->caps & RDS_CAP_LOCAL_ONLY),
-				  GFP_KERNEL);
-	if (conn->fmap && trans->caps & RDS_CAP_LOCAL_ONLY)
-		atomic_inc(&conn->fmap->local_senders);
-	if (!conn->lmap || !conn->fmap)
+	if (!conn_get_maps(conn))
 		goto fail;
 	for (i = 0; i < nr_paths; i++) {
 		cp = rds_cpath_create(conn, i);

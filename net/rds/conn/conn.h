@@ -40,6 +40,9 @@ struct rds_sock;
  * @lmap: congestion map of the local address
  * @fmap: congestion map of the peer's
  * @sub: tells us when @lmap changes
+ * @omap: congestion map of the peer's address, as our own sockets say it
+ * @mirror: from @omap to @fmap; on while @same
+ * @same: the peer is this namespace, by its generation number: maps do not travel
  * @peer_gen: generation number of the peer, 0 while unknown
  * @npaths: paths the peer agreed to, 0 while unknown
  * @handshake_sent: a handshake ping is on its way
@@ -57,6 +60,9 @@ struct rds_conn {
 	struct rds_cong_map		*lmap;
 	struct rds_cong_map		*fmap;
 	struct rds_cong_subscriber	sub;
+	struct rds_cong_map		*omap;
+	struct rds_cong_mirror		mirror;
+	bool				same;
 	u32				peer_gen;
 	u8				npaths;
 	bool				handshake_sent;

@@ -59,6 +59,9 @@ void rds_conn_generation(struct rds_conn *conn, u32 gen)
 		}
 	}
 	conn->peer_gen = gen;
+	/* Two addresses of one namespace; before the path is up, so that no change is missed. */
+	WRITE_ONCE(conn->same, gen == rds_generation(&conn->paths[0]->pub));
+	rds_cong_mirror_set(&conn->mirror, conn->same);
 }
 
 void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs, bool answer)
