@@ -52,7 +52,7 @@ def expectations(kernel):
 def provoke(kernel, name, how):
     env = dict(os.environ, KERNEL=kernel, CASES="", RDS_EXPECT_ALL="0")
     # A runner here must not wait for the slots of one it runs beside.
-    env["RDS_PARALLEL"] = "1"
+    env.update(RDS_PARALLEL="1", RDS_UNTIL="", RDS_LEAKS="")
     env.update(h.split("=", 1) for h in how if re.match(r"[A-Z_]+=", h))
     argv = [os.path.join(VM, "run.py"), "--kernel", kernel, "--no-build", "--cases", name,
             "--cases-file", os.path.join(HERE, "lines")]

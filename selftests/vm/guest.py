@@ -108,6 +108,8 @@ class Guest:
         self.started = self.ended = self.exit = self.taint = None
         self.timed_out = self.booted = False
         self.judged = None
+        # Watching every allocation doubles the time of a guest.
+        self.leaks = opts.leaks is None or line.selected(opts.leaks)
         # Bounds that are stretched too far let one line that hangs eat an hour.
         self.slow = min(max(6, kernel.slow), kernel.slow * (opts.timeout_scale or host_scale()))
         # Where guest time counts instructions it runs ahead whenever the guest waits for the host.
@@ -133,6 +135,7 @@ class Guest:
             "RDS_COMMAND": self.line.command, "RDS_SLOW": str(self.guest_slow),
             "RDS_TIMEOUT": str(self.line.timeout * self.guest_slow),
             "RDS_HUNG_S": str(45 * self.guest_slow if self.guest_slow < 1000 else 0),
+            "RDS_LEAKS": "1" if self.leaks else "",
             "RDS_EXPECT_ALL": os.environ.get("RDS_EXPECT_ALL", ""),
             "RDS_CPUS": self.line.cpus, "RDS_ARGS": os.environ.get("RDS_ARGS", ""),
         }
@@ -183,6 +186,8 @@ class Guest:
         args = KERNEL_ARGS + (" nowatchdog" if self.line.cpus == "icount" else "")
         if self.opts.accel == "tcg" and self.line.cpus != "icount" and tsc.khz():
             args += " tsc_early_khz=%d" % tsc.khz()
+        if not self.leaks:
+            args += " kmemleak=off"
         args += " " + self.line.kernel_args
         argv += ["-kernel", self.kernel.vmlinuz, "-initrd", self.initrd(), "-append", args]
         argv += ["-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",

@@ -7,7 +7,9 @@
 WORDS match the beginning of a line's name or a whole group; -WORD leaves those out. Environment: KERNEL, CASES, RDS_LOAD
 (ci or full), RDS_EXPECT_ALL=1, RDS_TIMEOUT_SCALE (else from the machine's load), RDS_ACCEL (tcg or
 kvm), RDS_ICOUNT=1, RDS_ARGS, RDS_PARALLEL (guests side by side; 1),
-RDS_RETRY=1 (a line that fails is run once more, and said to have been).
+RDS_RETRY=1 (a line that fails is run once more, and said to have been), RDS_LEAKS="WORDS" (lines in
+which kmemleak watches, on the debug kernel; all), RDS_UNTIL (seconds since 1970 after which no line
+begins: those left are skipped, each said to be).
 The last line is "N passed, N failed, N skipped"; the exit status is 1 when anything failed.
 """
 
@@ -437,6 +439,12 @@ class Runner:
         for line in lines:
             need = slots.size if line.name in single else min(line.guests, slots.size)
             slots.take(need)
+            if time.time() > self.opts.until:
+                slots.give(need)
+                with slots.changed:
+                    print("skip   %-28s no time left" % line.name, flush=True)
+                    self.count(0, 0, 1)
+                continue
             if slots.size > 1:
                 # Builds and downloads happen here, not side by side.
                 self.prepare(line)
@@ -481,6 +489,8 @@ def options():
     opts = p.parse_args()
     opts.parallel = int(os.environ.get("RDS_PARALLEL") or 1)
     opts.load = os.environ.get("RDS_LOAD") or "ci"
+    opts.leaks = os.environ.get("RDS_LEAKS", "").split() or None
+    opts.until = float(os.environ.get("RDS_UNTIL") or "inf")
     opts.timeout_scale = float(os.environ.get("RDS_TIMEOUT_SCALE") or 0)
     return opts
 
@@ -501,6 +511,9 @@ def main():
         return shell(runner)
     print("kernel %s, %s, load %s, %d case lines" % (
         Kernel.get(opts.kernel).release, opts.accel, opts.load, len(lines)), flush=True)
+    if opts.leaks is not None and opts.kernel == "debug":
+        watched = [ln.name for ln in lines if ln.selected(opts.leaks)]
+        print("kmemleak watches %s only" % (" ".join(watched) or "nothing"), flush=True)
     if not tools:
         print("not ok user programs do not build")
         runner.count(0, 1, 0)
