@@ -136,6 +136,8 @@ enum fake_result fake_open(struct fake *f, const void *pd, size_t len)
 	struct fake_private own;
 	enum fake_result res;
 
+	if (f->no_reads)
+		param.responder_resources = 0;
 	fake_close(f);
 	f->ec = rdma_create_event_channel();
 	if (!f->ec || rdma_create_id(f->ec, &f->id, NULL, RDMA_PS_TCP) || !resolve(f) ||

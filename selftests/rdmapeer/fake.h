@@ -53,6 +53,7 @@ struct fake {
 	struct ibv_mr *mr;
 	uint8_t *mem;			/* FAKE_RECVS frames for receiving, one for sending */
 	bool iwarp, credits, gone;
+	bool no_reads;			/* tell the peer that we answer no READ */
 	uint32_t may_send, granted;	/* credits we have, and that we have not told of */
 	uint64_t seq;			/* of our last message */
 	uint64_t rx_seq;		/* of the peer's */

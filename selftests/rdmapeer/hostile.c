@@ -4,7 +4,8 @@
  * rds-hostile peer ADDR PEER       is a peer that breaks the rules, one after the other
  *
  * The sink is an ordinary program on the module under test. A message "drops N NAME" is answered with
- * that line of /proc/net/rds/drops, any other with its length and hash. So the peer learns all it needs
+ * that line of /proc/net/rds/drops, "read N" with what came of an RDMA read from the peer, any other with
+ * its length and hash. So the peer learns all it needs
  * over the connection that it has just misused, which shows that it works again.
  */
 #include <arpa/inet.h>
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/rds.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +56,57 @@ static void drops_line(const char *ask, char *out, size_t room)
 		fclose(f);
 }
 
+/* The status of a notification, which is all that is waited for; -1 if none comes. */
+static int notified(int fd)
+{
+	union {
+		struct cmsghdr h;
+		char room[CMSG_SPACE(sizeof(struct rds_rdma_notify))];
+	} c;
+	struct rds_rdma_notify note;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct msghdr m = { .msg_control = &c, .msg_controllen = sizeof(c) };
+
+	if (poll(&p, 1, 10000) != 1 || recvmsg(fd, &m, MSG_DONTWAIT) ||
+	    !CMSG_FIRSTHDR(&m) || c.h.cmsg_type != RDS_CMSG_RDMA_STATUS)
+		return -1;
+	memcpy(&note, CMSG_DATA(&c.h), sizeof(note));
+	return note.status;
+}
+
+/* "read NUMBER" is answered with "NUMBER STATUS": of a read from a key of the peer's that is none. */
+static void read_line(const struct sockaddr_in *own, struct sockaddr_in *peer, const char *ask,
+		      char *out, size_t room)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr = own->sin_addr };
+	static char into[64];
+	struct rds_iovec local = { .addr = (uintptr_t)into, .bytes = sizeof(into) };
+	struct rds_rdma_args args = {
+		.cookie = 0x1234, .remote_vec = { .bytes = sizeof(into) },
+		.local_vec_addr = (uintptr_t)&local, .nr_local = 1,
+		.flags = RDS_RDMA_NOTIFY_ME, .user_token = 1,
+	};
+	union {
+		struct cmsghdr h;
+		char room[CMSG_SPACE(sizeof(args))];
+	} c = { .h = { .cmsg_level = SOL_RDS, .cmsg_type = RDS_CMSG_RDMA_ARGS,
+		       .cmsg_len = CMSG_LEN(sizeof(args)) } };
+	struct iovec iov = { .iov_base = (void *)"read", .iov_len = 4 };
+	struct msghdr m = { .msg_name = peer, .msg_namelen = sizeof(*peer), .msg_iov = &iov,
+			    .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c) };
+	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB, status = -1;
+
+	memcpy(CMSG_DATA(&c.h), &args, sizeof(args));
+	if (fd >= 0 && !setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) &&
+	    !bind(fd, (void *)&sin, sizeof(sin)) && sendmsg(fd, &m, 0) == 4)
+		status = notified(fd);
+	if (fd >= 0)
+		close(fd);
+	snprintf(out, room, "%u %d", (unsigned int)strtoul(ask + 5, NULL, 10), status);
+	printf("# sink: asked to read: %s\n", out);
+	fflush(stdout);
+}
+
 static int sink(const char *addr)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(SINK_PORT) }, from;
@@ -80,10 +133,15 @@ static int sink(const char *addr)
 			return 0;
 		if (n > 6 && !memcmp(buf, "drops ", 6))
 			drops_line((char *)buf, out, sizeof(out));
+		else if (n > 5 && !memcmp(buf, "read ", 5))
+			read_line(&sin, &from, (char *)buf, out, sizeof(out));
 		else
 			snprintf(out, sizeof(out), "%zd %016llx", n,
 				 (unsigned long long)hash(buf, (size_t)n));
-		sendto(fd, out, strlen(out), 0, (void *)&from, len);
+		if (sendto(fd, out, strlen(out), 0, (void *)&from, len) < 0) {
+			printf("# sink: \"%s\" is not sent: %s\n", out, strerror(errno));
+			fflush(stdout);
+		}
 	}
 }
 
@@ -93,17 +151,11 @@ static struct fake f;
 static uint8_t *data;
 static double slow = 1;
 
-/*
- * Send a message and have its answer, which begins with @begin; answers to what was asked over an
- * earlier connection may come before it.  False if the connection does not do that.
- */
-static bool ask(const void *msg, uint32_t len, const char *begin, char *answer, size_t room)
+/* Wait for a message that begins with @begin. */
+static bool answered(const char *begin, char *answer, size_t room)
 {
-	struct fake_header h = fake_header(&f, OUR_PORT, SINK_PORT, len);
 	uint32_t n;
 
-	if (!fake_message(&f, &h, msg))
-		return false;
 	while (fake_recv(&f, 10 * slow)) {
 		n = ntohl(f.hdr.len);
 		if (n >= room)
@@ -114,6 +166,17 @@ static bool ask(const void *msg, uint32_t len, const char *begin, char *answer, 
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Send a message and have its answer, which begins with @begin; answers to what was asked over an
+ * earlier connection may come before it.  False if the connection does not do that.
+ */
+static bool ask(const void *msg, uint32_t len, const char *begin, char *answer, size_t room)
+{
+	struct fake_header h = fake_header(&f, OUR_PORT, SINK_PORT, len);
+
+	return fake_message(&f, &h, msg) && answered(begin, answer, room);
 }
 
 static bool connected(void)
@@ -398,6 +461,32 @@ static void half(void)
 	ktap_ok(good && echo(100000), "hostile.rdma_half_message # round %d", i);
 }
 
+/* A peer that takes no READ, which one that waits for ever would not find out. */
+static void no_reads(void)
+{
+	struct fake_header h;
+	char answer[80] = "";
+	bool told;
+	int i;
+
+	f.no_reads = true;
+	told = fresh() && ask("read 77", 7, "77 ", answer, sizeof(answer));
+	for (i = 0; i < 3 && !told; i++) {
+		/*
+		 * The connection ends with what cannot be done; the answer comes over the next, on
+		 * iWARP when we have said something, here to nobody.
+		 */
+		fake_close(&f);
+		told = connected();
+		h = fake_header(&f, OUR_PORT, 4999, 10);
+		told = told && fake_send(&f, &h, data, 10, 0) &&
+		       answered("77 ", answer, sizeof(answer));
+	}
+	ktap_ok(told && atoi(answer + 3) > 0, "hostile.rdma_no_reads # %s", answer);
+	f.no_reads = false;
+	ktap_ok(fresh(), "hostile.rdma_no_reads_after");
+}
+
 static int peer(const char *self, const char *other)
 {
 	struct fake_header h;
@@ -419,6 +508,7 @@ static int peer(const char *self, const char *other)
 	bad_map();
 	harmless();
 	half();
+	no_reads();
 	if (connected()) {
 		h = fake_header(&f, OUR_PORT, SINK_PORT, 4);
 		fake_message(&f, &h, "stop");

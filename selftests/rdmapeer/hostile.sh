@@ -18,6 +18,7 @@ role_a() {
 	barrier ready 120
 	barrier over 600
 	cat /proc/net/rds/drops 2>/dev/null | grep -v ' 0$' | sed 's/^/# /'
+	cat /run/sink.log
 	kill $_sink 2>/dev/null
 	wait $_sink 2>/dev/null
 	rdma_left hostile.rdma left

@@ -222,6 +222,8 @@ static void event_established(struct rds_rdma_conn *conn, const struct rdma_cm_e
 			rds_rdma_conn_fail(conn, RDS_DROP_BAD_PRIVDATA);
 			return;
 		}
+		conn->cm.initiator_depth = min(conn->cm.initiator_depth,
+					       ev->param.conn.initiator_depth);
 		rds_path_peer_gen(conn->path, conn->peer.gen);
 		rds_rdma_data_established(conn);
 	}

@@ -41,7 +41,7 @@ struct rds_rdma_laddr;
  * @offered: receives that our private data tell of
  * @self_node: in the list of attempts to connect to an own address (cm.c)
  * @responder_resources: READs and atomics that the peer may have under way
- * @initiator_depth: and we
+ * @initiator_depth: and we, as far as the peer takes them once the connection is up
  * @timer: ends an attempt that takes too long, and takes errors out of hard interrupts
  * @qp_error: the queue pair reported an error, @timer is to say so
  * @reap_work: the rest of path_close, when that must not wait for the CM or the link

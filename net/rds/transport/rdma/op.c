@@ -253,6 +253,12 @@ static int op_create(struct rds_rdma_conn *conn, const struct rds_tx_ops *ops,
 	rop->cqe.done = rds_rdma_op_done;
 	rop->conn = conn;
 	rop->op = op;
+	/*
+	 * Posted to a peer that takes none it would wait for ever.  iWARP need not say how many it
+	 * takes (RFC 6581, section 5).
+	 */
+	if (op->kind != RDS_OP_WRITE && !conn->cm.initiator_depth && !props->iwarp)
+		return -EOPNOTSUPP;
 	rop->dir = op->kind == RDS_OP_WRITE ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
 	rop->confirm = op->kind == RDS_OP_WRITE && props->write_early;
 	rop->fenced = rop->confirm || (props->iwarp &&
