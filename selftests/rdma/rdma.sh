@@ -116,15 +116,18 @@ rdma_conns() {
 # With all sockets closed: the registrar's pair (on RoCE one queue pair without an id), one protection
 # domain and one queue of its own, one queue pair for each connection, with a queue; and of keys,
 # once those that are kept are given back, no more than the one that connections may have for themselves.
+# siw gives the number of a queue pair away again while ib_core still has it on its list, which then does
+# not take the new one (EBUSY): there ids, one for each, are what counts.
 rdma_idle() {
 	_n=$(rdma_conns) _ends=1 _reg=2
 	[ "$RDMA_DEV" != rxe ] || _reg=1
 	[ -z "${RDS_ONE:-}" ] || _ends=2
 	_cqs=$((1 + _ends * _n))
 	"$RDS_BIN/rds-rdmat" flush "$RDS_SELF4" || return 1
-	[ "$(rdma_count pd)" = 1 ] && [ "$(rdma_count cq)" -le $_cqs ] && [ "$(rdma_count qp)" -ge $((_reg + _n)) ] &&
-		[ "$(rdma_count qp)" -le $((_reg + _ends * _n)) ] && [ "$(rdma_count mr)" -le $((_ends * _n)) ] &&
-		[ $(($(rdma_ours cm_id | grep -vc 'state LISTEN') + 2 - _reg)) = "$(rdma_count qp)" ]
+	_ids=$(($(rdma_ours cm_id | grep -vc 'state LISTEN') + 2 - _reg)) _qps=$(rdma_count qp)
+	[ "$(rdma_count pd)" = 1 ] && [ "$(rdma_count cq)" -le $_cqs ] && [ $_ids -ge $((_reg + _n)) ] &&
+		[ $_ids -le $((_reg + _ends * _n)) ] && [ "$(rdma_count mr)" -le $((_ends * _n)) ] &&
+		{ [ $_ids = "$_qps" ] || { [ "$RDMA_DEV" = siw ] && [ $_ids -gt "$_qps" ]; }; }
 }
 
 rdma_none() {
