@@ -461,7 +461,7 @@ static void half(void)
 	ktap_ok(good && echo(100000), "hostile.rdma_half_message # round %d", i);
 }
 
-/* A peer that takes no READ, which one that waits for ever would not find out. */
+/* A peer that takes no READ: one that is posted to it waits for ever. */
 static void no_reads(void)
 {
 	struct fake_header h;

@@ -265,8 +265,10 @@ static void cong_mirror_stop(struct rds_cong_mirror *mirror)
 	lockdep_assert_held(&mirror->from->lock);
 	list_del_init(&mirror->sub.node);
 	spin_lock_nested(&mirror->to->lock, SINGLE_DEPTH_NESTING);
-	mirror->to->mirrors--;
+	if (!--mirror->to->mirrors && rcu_access_pointer(mirror->to->bits))
+		memset(rcu_dereference_protected(mirror->to->bits, true), 0, RDS_CONG_MAP_BYTES);
 	spin_unlock(&mirror->to->lock);
+	cong_updated(mirror->to);
 }
 
 void rds_cong_mirror_set(struct rds_cong_mirror *mirror, bool on)

@@ -45,7 +45,8 @@ struct rds_net;
  * @lock: guards @subscribers, @mirrors and the setting of @bits
  * @mirrors: if @heard, mirrors of what our own sockets say; while there are any, that is the
  *	truth, and what comes over the wire is not
- * @subscribers: who wants to tell peers about changes (connections with this local address)
+ * @subscribers: who wants to know of changes: connections with this local address, to tell
+ *	peers, and mirrors
  * @wait: senders that sleep until a port of this address is free
  * @local_senders: connections of this host that send to this address in memory.  While there
  *	are any, a local flip is at once an update received.
@@ -154,7 +155,8 @@ void rds_cong_mirror_init(struct rds_cong_mirror *mirror, struct rds_cong_map *f
  * @mirror: which
  * @on: whether it is on from here on; nothing changes if it is already
  *
- * What is heard stays as it is when a mirror stops.
+ * When the last mirror stops no port is congested until the peer says so: nobody else would wake
+ * a sender.
  * Context: any but hard interrupts.
  */
 void rds_cong_mirror_set(struct rds_cong_mirror *mirror, bool on);

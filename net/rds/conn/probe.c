@@ -44,11 +44,26 @@ void rds_conn_ping(struct rds_path *path, u16 sport)
 		conn_send_probe(cp, RDS_PING_PORT, sport, false);
 }
 
+/*
+ * Is the peer this namespace?  Its address may come to us and go away again, to a host that names
+ * no generation too; what was not told it meanwhile is told then.
+ */
+static void conn_set_same(struct rds_conn *conn, bool same)
+{
+	if (conn->same == same)
+		return;
+	WRITE_ONCE(conn->same, same);
+	rds_cong_mirror_set(&conn->mirror, same);
+	if (!same && rds_txq_map_due(&conn->paths[0]->txq))
+		rds_cpath_kick(conn->paths[0]);
+}
+
 /* Is the peer another incarnation than the one we talked to? */
 void rds_conn_generation(struct rds_conn *conn, u32 gen)
 {
 	unsigned int i;
 
+	conn_set_same(conn, gen && gen == rds_generation(&conn->paths[0]->pub));
 	if (!gen || gen == conn->peer_gen)
 		return;
 	if (conn->peer_gen) {
@@ -59,9 +74,6 @@ void rds_conn_generation(struct rds_conn *conn, u32 gen)
 		}
 	}
 	conn->peer_gen = gen;
-	/* Two addresses of one namespace; before the path is up, so that no change is missed. */
-	WRITE_ONCE(conn->same, gen == rds_generation(&conn->paths[0]->pub));
-	rds_cong_mirror_set(&conn->mirror, conn->same);
 }
 
 void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs, bool answer)
