@@ -45,6 +45,7 @@ void fake_private(const struct fake *f, struct fake_private *pd)
 	pd->minor = 1;
 	pd->mask = htons(3);
 	pd->credit = htonl(f->iwarp ? FAKE_RECVS : 0);
+	pd->gen = f->gen;
 }
 
 /* The next CM event of a kind; what else comes is noted. */
@@ -159,6 +160,82 @@ enum fake_result fake_open(struct fake *f, const void *pd, size_t len)
 	return res;
 }
 
+bool fake_listen(struct fake *f)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = f->self,
+				   .sin_port = htons(FAKE_PORT) };
+
+	f->listen_ec = rdma_create_event_channel();
+	return f->listen_ec && !rdma_create_id(f->listen_ec, &f->listener, NULL, RDMA_PS_TCP) &&
+	       !rdma_bind_addr(f->listener, (void *)&sin) && !rdma_listen(f->listener, 4);
+}
+
+void fake_unlisten(struct fake *f)
+{
+	if (f->listener)
+		rdma_destroy_id(f->listener);
+	if (f->listen_ec)
+		rdma_destroy_event_channel(f->listen_ec);
+	f->listener = NULL;
+	f->listen_ec = NULL;
+}
+
+/* The next request, as f->id */
+static bool request_wait(struct fake *f, double end)
+{
+	struct pollfd p = { .fd = f->listen_ec->fd, .events = POLLIN };
+	struct rdma_cm_event *ev;
+	int left;
+
+	while (!f->id && (left = (int)((end - fake_now()) * 1000)) > 0 && poll(&p, 1, left) > 0) {
+		if (rdma_get_cm_event(f->listen_ec, &ev))
+			return false;
+		if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			f->id = ev->id;
+			memset(&f->reply, 0, sizeof(f->reply));
+			f->reply_len = ev->param.conn.private_data_len;
+			memcpy(&f->reply, ev->param.conn.private_data,
+			       f->reply_len < sizeof(f->reply) ? f->reply_len : sizeof(f->reply));
+		}
+		rdma_ack_cm_event(ev);
+	}
+	return f->id;
+}
+
+/* Answer the request that is f->id. */
+static bool accept_one(struct fake *f, const struct fake_private *pd)
+{
+	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1,
+					 .rnr_retry_count = 7 };
+	struct fake_private own, request = f->reply;
+
+	f->ec = rdma_create_event_channel();
+	if (!f->ec || rdma_migrate_id(f->id, f->ec) || !make_qp(f))
+		return false;
+	fake_private(f, &own);
+	param.private_data = pd ? pd : &own;
+	param.private_data_len = sizeof(own);
+	if (rdma_accept(f->id, &param) ||
+	    cm_wait(f, RDMA_CM_EVENT_ESTABLISHED, 20000) != FAKE_UP)
+		return false;
+	f->reply = request;
+	f->may_send = ntohl(f->reply.credit);
+	f->credits = f->iwarp && f->may_send;
+	return true;
+}
+
+bool fake_accept(struct fake *f, const struct fake_private *pd, double seconds)
+{
+	double end = fake_now() + seconds;
+
+	do {
+		fake_close(f);
+		if (request_wait(f, end) && accept_one(f, pd))
+			return true;
+	} while (fake_now() < end);
+	return false;
+}
+
 bool fake_connect(struct fake *f, int seconds)
 {
 	double end = fake_now() + seconds;
@@ -200,6 +277,7 @@ void fake_close(struct fake *f)
 	f->granted = 0;
 	f->have = 0;
 	f->acked = 0;
+	memset(f->map, 0, sizeof(f->map));
 }
 
 struct fake_header fake_header(struct fake *f, uint16_t sport, uint16_t dport, uint32_t len)
@@ -249,8 +327,10 @@ static bool take_frame(struct fake *f, const uint8_t *frame, size_t bytes)
 	if (f->have < ntohl(h->len))
 		return false;
 	f->have = 0;
-	if (h->flags == F_CONG)
+	if (h->flags == F_CONG) {
+		memcpy(f->map, f->msg, sizeof(f->map));
 		return false;
+	}
 	f->rx_seq = be64toh(h->seq);
 	return true;
 }
@@ -353,7 +433,7 @@ static bool acknowledge(struct fake *f)
 	return fake_send(f, &h, NULL, 0, 0);
 }
 
-bool fake_recv(struct fake *f, double seconds)
+bool fake_wait(struct fake *f, double seconds)
 {
 	double end = fake_now() + seconds;
 
@@ -361,11 +441,21 @@ bool fake_recv(struct fake *f, double seconds)
 		poll_once(f);
 		look_at_cm(f);
 	}
-	if (!f->pending)
+	return f->pending;
+}
+
+bool fake_recv(struct fake *f, double seconds)
+{
+	if (!fake_wait(f, seconds))
 		return false;
 	f->pending = false;
 	acknowledge(f);
 	return true;
+}
+
+bool fake_congested(const struct fake *f, uint16_t port)
+{
+	return f->map[port / 8] >> port % 8 & 1;
 }
 
 bool fake_acked(struct fake *f, uint64_t seq, double seconds)

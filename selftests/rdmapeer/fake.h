@@ -16,6 +16,7 @@
 #define FAKE_PORT	18634
 #define FAKE_FRAG	4096
 #define FAKE_RECVS	128
+#define FAKE_MAP	8192
 #define FAKE_FRAME	(sizeof(struct fake_header) + FAKE_FRAG)
 
 #define F_CONG		0x01
@@ -48,24 +49,28 @@ struct fake {
 	uint32_t self, peer;		/* network order */
 	struct rdma_event_channel *ec;
 	struct rdma_cm_id *id;
+	struct rdma_event_channel *listen_ec;
+	struct rdma_cm_id *listener;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	uint8_t *mem;			/* FAKE_RECVS frames for receiving, one for sending */
 	bool iwarp, credits, gone;
 	bool no_reads;			/* tell the peer that we answer no READ */
+	uint32_t gen;			/* generation number we name, network order; 0: none */
 	uint32_t may_send, granted;	/* credits we have, and that we have not told of */
 	uint64_t seq;			/* of our last message */
 	uint64_t rx_seq;		/* of the peer's */
 	bool sending;
 	bool pending;			/* a whole message is in @msg, not looked at */
-	struct fake_private reply;	/* what the peer answered */
+	struct fake_private reply;	/* what the peer answered, or asked with */
 	unsigned int reply_len;
 	int reject;			/* body of its reject, INT_MIN without one */
 	uint8_t *msg;			/* message put together, 1 MiB */
 	struct fake_header hdr;
 	uint32_t have;
 	uint64_t acked;			/* highest number the peer acknowledged */
+	uint8_t map[FAKE_MAP];		/* the peer's last map of this connection */
 };
 
 void fake_init(struct fake *f, const char *self, const char *peer);
@@ -79,6 +84,16 @@ enum fake_result fake_open(struct fake *f, const void *pd, size_t len);
 /* The same with right data, again and again until the peer takes it. */
 bool fake_connect(struct fake *f, int seconds);
 void fake_close(struct fake *f);
+
+/* Be there for the peer's own attempts, or not any more; as long as nobody accepts them they wait. */
+bool fake_listen(struct fake *f);
+void fake_unlisten(struct fake *f);
+
+/*
+ * Take the peer's next attempt, and answer it with these private data; NULL: right ones. False if
+ * there is none within that time, or it comes to nothing.
+ */
+bool fake_accept(struct fake *f, const struct fake_private *pd, double seconds);
 
 /* A header for a message of ours, its number the next; the checksum is made by fake_send(). */
 struct fake_header fake_header(struct fake *f, uint16_t sport, uint16_t dport, uint32_t len);
@@ -102,6 +117,12 @@ bool fake_message(struct fake *f, struct fake_header *h, const void *payload);
  * frames that only acknowledge may come before it. False after that time, or when the connection ends.
  */
 bool fake_recv(struct fake *f, double seconds);
+
+/* Wait for the peer's next whole message; it stays to be received, and is not acknowledged. */
+bool fake_wait(struct fake *f, double seconds);
+
+/* Did the peer tell that this port of its is congested? */
+bool fake_congested(const struct fake *f, uint16_t port);
 
 /* Take in what comes, until the peer has acknowledged message @seq. */
 bool fake_acked(struct fake *f, uint64_t seq, double seconds);

@@ -4,148 +4,24 @@
  * rds-hostile peer ADDR PEER       is a peer that breaks the rules, one after the other
  *
  * The sink is an ordinary program on the module under test. A message "drops N NAME" is answered with
- * that line of /proc/net/rds/drops, "read N" with what came of an RDMA read from the peer, any other with
- * its length and hash. So the peer learns all it needs
- * over the connection that it has just misused, which shows that it works again.
+ * that line of /proc/net/rds/drops, "read N" with what came of an RDMA read from the peer, "jam N" with what
+ * came of a message to port 5001, after what waited at port 4001 was read, any other with its length and
+ * hash. So the peer learns all it needs over the connection that it has just misused, which shows that it
+ * works again. Nobody reads port 4001 but then.
  */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <limits.h>
-#include <linux/rds.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "fake.h"
 #include "ktap.h"
+#include "sink.h"
 
-#define SINK_PORT	4000
-#define OUR_PORT	5000
 #define MSG_MAX		(1024 * 1024)
-
-static uint64_t hash(const uint8_t *p, size_t n)
-{
-	uint64_t h = 14695981039346656037ULL;
-
-	while (n--)
-		h = (h ^ *p++) * 1099511628211ULL;
-	return h;
-}
-
-/* ---- the program on the module under test */
-
-/* "drops NUMBER NAME" is answered with "NUMBER VALUE", so that an answer that comes late is known. */
-static void drops_line(const char *ask, char *out, size_t room)
-{
-	char line[80], key[40], name[40] = "";
-	unsigned long long v;
-	unsigned int number = 0;
-	FILE *f = fopen("/proc/net/rds/drops", "re");
-
-	sscanf(ask, "drops %u %39s", &number, name);
-	snprintf(out, room, "%u none", number);
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%39s %llu", key, &v) == 2 && !strcmp(key, name))
-			snprintf(out, room, "%u %llu", number, v);
-	}
-	if (f)
-		fclose(f);
-}
-
-/* The status of a notification, which is all that is waited for; -1 if none comes. */
-static int notified(int fd)
-{
-	union {
-		struct cmsghdr h;
-		char room[CMSG_SPACE(sizeof(struct rds_rdma_notify))];
-	} c;
-	struct rds_rdma_notify note;
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	struct msghdr m = { .msg_control = &c, .msg_controllen = sizeof(c) };
-
-	if (poll(&p, 1, 10000) != 1 || recvmsg(fd, &m, MSG_DONTWAIT) ||
-	    !CMSG_FIRSTHDR(&m) || c.h.cmsg_type != RDS_CMSG_RDMA_STATUS)
-		return -1;
-	memcpy(&note, CMSG_DATA(&c.h), sizeof(note));
-	return note.status;
-}
-
-/* "read NUMBER" is answered with "NUMBER STATUS": of a read from a key of the peer's that is none. */
-static void read_line(const struct sockaddr_in *own, struct sockaddr_in *peer, const char *ask,
-		      char *out, size_t room)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr = own->sin_addr };
-	static char into[64];
-	struct rds_iovec local = { .addr = (uintptr_t)into, .bytes = sizeof(into) };
-	struct rds_rdma_args args = {
-		.cookie = 0x1234, .remote_vec = { .bytes = sizeof(into) },
-		.local_vec_addr = (uintptr_t)&local, .nr_local = 1,
-		.flags = RDS_RDMA_NOTIFY_ME, .user_token = 1,
-	};
-	union {
-		struct cmsghdr h;
-		char room[CMSG_SPACE(sizeof(args))];
-	} c = { .h = { .cmsg_level = SOL_RDS, .cmsg_type = RDS_CMSG_RDMA_ARGS,
-		       .cmsg_len = CMSG_LEN(sizeof(args)) } };
-	struct iovec iov = { .iov_base = (void *)"read", .iov_len = 4 };
-	struct msghdr m = { .msg_name = peer, .msg_namelen = sizeof(*peer), .msg_iov = &iov,
-			    .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c) };
-	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB, status = -1;
-
-	memcpy(CMSG_DATA(&c.h), &args, sizeof(args));
-	if (fd >= 0 && !setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) &&
-	    !bind(fd, (void *)&sin, sizeof(sin)) && sendmsg(fd, &m, 0) == 4)
-		status = notified(fd);
-	if (fd >= 0)
-		close(fd);
-	snprintf(out, room, "%u %d", (unsigned int)strtoul(ask + 5, NULL, 10), status);
-	printf("# sink: asked to read: %s\n", out);
-	fflush(stdout);
-}
-
-static int sink(const char *addr)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(SINK_PORT) }, from;
-	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB;
-	uint8_t *buf = malloc(MSG_MAX + 1);
-	char out[80];
-
-	inet_pton(AF_INET, addr, &sin.sin_addr);
-	if (fd < 0 || !buf || setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) ||
-	    bind(fd, (void *)&sin, sizeof(sin))) {
-		perror("rds-hostile: sink");
-		return 1;
-	}
-	printf("# sink is bound\n");
-	fflush(stdout);
-	for (;;) {
-		socklen_t len = sizeof(from);
-		ssize_t n = recvfrom(fd, buf, MSG_MAX, 0, (void *)&from, &len);
-
-		if (n < 0)
-			continue;
-		buf[n] = 0;
-		if (n == 4 && !memcmp(buf, "stop", 4))
-			return 0;
-		if (n > 6 && !memcmp(buf, "drops ", 6))
-			drops_line((char *)buf, out, sizeof(out));
-		else if (n > 5 && !memcmp(buf, "read ", 5))
-			read_line(&sin, &from, (char *)buf, out, sizeof(out));
-		else
-			snprintf(out, sizeof(out), "%zd %016llx", n,
-				 (unsigned long long)hash(buf, (size_t)n));
-		if (sendto(fd, out, strlen(out), 0, (void *)&from, len) < 0) {
-			printf("# sink: \"%s\" is not sent: %s\n", out, strerror(errno));
-			fflush(stdout);
-		}
-	}
-}
-
-/* ---- the peer */
 
 static struct fake f;
 static uint8_t *data;
@@ -205,7 +81,7 @@ static bool echo_once(uint32_t len)
 {
 	char answer[80], want[80];
 
-	snprintf(want, sizeof(want), "%u %016llx", len, (unsigned long long)hash(data, len));
+	snprintf(want, sizeof(want), "%u %016llx", len, (unsigned long long)sink_hash(data, len));
 	return connected() && ask(data, len, want, answer, sizeof(answer));
 }
 
@@ -284,6 +160,57 @@ static void requests(void)
 	accepted("v4_1", &pd, 4, 1);
 	pd.mask = htons(1);
 	accepted("v4_0", &pd, 4, 0);
+}
+
+/* ---- replies */
+
+/*
+ * The module has an answer to deliver and calls; what it is told must not be believed, it calls
+ * again, and then the answer comes.
+ */
+static void bad_reply(const char *name, struct fake_private *pd)
+{
+	long long before = drops("bad_private_data"), after;
+	struct fake_header h;
+	char want[80], answer[80];
+	bool asked, told = false, again = false;
+
+	snprintf(want, sizeof(want), "40 %016llx", (unsigned long long)sink_hash(data, 40));
+	fake_close(&f);
+	asked = connected();
+	h = fake_header(&f, OUR_PORT, SINK_PORT, 40);
+	asked = asked && fake_message(&f, &h, data) && fake_wait(&f, 10 * slow) && fake_listen(&f);
+	fake_close(&f);
+	if (asked)
+		told = fake_accept(&f, pd, 30 * slow) && fake_ends(&f, 20 * slow);
+	if (told)
+		again = fake_accept(&f, NULL, 30 * slow) && answered(want, answer, sizeof(answer));
+	fake_unlisten(&f);
+	after = drops("bad_private_data");
+	ktap_ok(asked && told && again && before >= 0 && after > before,
+		"hostile.rdma_reply_%s # asked %d, ended %d, answered %d, counted %lld", name, asked,
+		told, again, after - before);
+}
+
+static void replies(void)
+{
+	struct fake_private pd, good;
+
+	fake_private(&f, &good);
+	pd = good;
+	pd.saddr ^= htonl(3 << 8);
+	bad_reply("source", &pd);
+	pd = good;
+	pd.daddr ^= htonl(3 << 8);
+	bad_reply("destination", &pd);
+	pd = good;
+	pd.major = 2;
+	bad_reply("version", &pd);
+	if (f.iwarp) {
+		pd = good;
+		pd.credit = 0;
+		bad_reply("no_credit", &pd);
+	}
 }
 
 /* ---- frames */
@@ -487,6 +414,57 @@ static void no_reads(void)
 	ktap_ok(fresh(), "hostile.rdma_no_reads_after");
 }
 
+/* Fill the port that nobody reads; what the module has to say of it comes before the answer. */
+static bool jam(void)
+{
+	struct fake_header h;
+	int i;
+
+	for (i = 0; i < 16; i++) {
+		h = fake_header(&f, OUR_PORT, JAM_PORT, 1000);
+		if (!fake_send(&f, &h, data, 1000, 0))
+			return false;
+	}
+	return echo_once(30);
+}
+
+/* Our map says that our other port is congested, or not. What is the errno of a message to it? */
+static int send_to_other(bool congested)
+{
+	static unsigned int number;
+	static uint8_t map[FAKE_MAP];
+	struct fake_header h = { .len = htonl(sizeof(map)), .flags = F_CONG };
+	char msg[20], begin[20], answer[80];
+
+	map[OUR_OTHER_PORT / 8] = (uint8_t)(congested << OUR_OTHER_PORT % 8);
+	snprintf(msg, sizeof(msg), "jam %u", ++number);
+	snprintf(begin, sizeof(begin), "%u ", number);
+	if (!fake_message(&f, &h, map) ||
+	    !ask(msg, (uint32_t)strlen(msg), begin, answer, sizeof(answer)))
+		return -1;
+	return atoi(answer + strlen(begin));
+}
+
+/*
+ * A peer that names the module's own generation number is taken for the module's own namespace,
+ * whose ports it knows itself: no map goes, none is heeded. The address may be another host's later.
+ */
+static void own_generation(void)
+{
+	bool told;
+	int got;
+
+	f.gen = fresh() ? f.reply.gen : 0;
+	told = f.gen && fresh() && jam() && !fake_congested(&f, JAM_PORT);
+	got = told ? send_to_other(true) : -1;
+	ktap_ok(told && !got, "hostile.rdma_own_gen # named %d, no map %d, errno %d", !!f.gen, told, got);
+	f.gen = 0;
+	told = fresh() && jam() && fake_congested(&f, JAM_PORT);
+	got = told ? send_to_other(true) : -1;
+	ktap_ok(told && got == ENOBUFS && !send_to_other(false),
+		"hostile.rdma_own_gen_ends # map %d, errno %d", told, got);
+}
+
 static int peer(const char *self, const char *other)
 {
 	struct fake_header h;
@@ -502,6 +480,7 @@ static int peer(const char *self, const char *other)
 		data[i] = (uint8_t)(i * 2654435761U >> 13);
 	fake_init(&f, self, other);
 	requests();
+	replies();
 	frames();
 	acks();
 	credits();
@@ -509,6 +488,7 @@ static int peer(const char *self, const char *other)
 	harmless();
 	half();
 	no_reads();
+	own_generation();
 	if (connected()) {
 		h = fake_header(&f, OUR_PORT, SINK_PORT, 4);
 		fake_message(&f, &h, "stop");

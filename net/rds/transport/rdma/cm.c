@@ -198,16 +198,25 @@ void rds_rdma_cm_reject(struct rdma_cm_id *id)
 	rdma_reject(id, &body, sizeof(body), IB_CM_REJ_CONSUMER_DEFINED);
 }
 
+/* Does the peer name the addresses between which we talk? */
+static bool peer_addrs_good(const struct rds_rdma_peer *peer, const struct rds_path_addr *addr)
+{
+	return !memcmp(peer->saddr, &addr->faddr, sizeof(peer->saddr)) &&
+	       !memcmp(peer->daddr, &addr->laddr, sizeof(peer->daddr));
+}
+
 /* Events of a connection */
 
 /* The initiator's end: what does the acceptor say? */
 static bool reply_good(struct rds_rdma_conn *conn, const struct rdma_conn_param *param)
 {
-	if (!rds_rdma_pd_parse(param->private_data, param->private_data_len,
-			       addr_ipv6(conn->path->addr), false, &conn->peer) ||
-	    !conn->peer.version) {
-		pr_notice_ratelimited("rds_rdma: %pI6c speaks no version that we do\n",
-				      &conn->path->addr->faddr);
+	const struct rds_path_addr *addr = conn->path->addr;
+
+	if (!rds_rdma_pd_parse(param->private_data, param->private_data_len, addr_ipv6(addr),
+			       false, &conn->peer) ||
+	    !conn->peer.version || !peer_addrs_good(&conn->peer, addr)) {
+		pr_notice_ratelimited("rds_rdma: bad private data in a reply from %pI6c\n",
+				      &addr->faddr);
 		return false;
 	}
 	return conn->peer.credit || conn->dev->props.rnr;
@@ -337,8 +346,7 @@ static bool request_good(const struct rdma_conn_param *param, struct rds_path_ad
 	if (!rds_rdma_pd_parse(param->private_data, param->private_data_len, addr_ipv6(addr),
 			       true, peer) || !peer->version)
 		return false;
-	if (memcmp(peer->saddr, &addr->faddr, sizeof(peer->saddr)) ||
-	    memcmp(peer->daddr, &addr->laddr, sizeof(peer->daddr)))
+	if (!peer_addrs_good(peer, addr))
 		return false;
 	addr->tos = peer->tos;
 	return peer->credit || props->rnr;
