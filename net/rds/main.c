@@ -5,6 +5,7 @@
 
 #include "cong/map.h"
 #include "conn/conn.h"
+#include "conn/use.h"
 #include "ctl/ctl.h"
 #include "endpoint/endpoint.h"
 #include "memop/memop.h"
@@ -35,9 +36,12 @@ static int __init rds_init(void)
 	ret = rds_endpoint_init();
 	if (ret)
 		goto err_cong;
-	ret = rds_memop_init();
+	ret = rds_use_init();
 	if (ret)
 		goto err_endpoint;
+	ret = rds_memop_init();
+	if (ret)
+		goto err_use;
 	ret = rds_conn_init();
 	if (ret)
 		goto err_memop;
@@ -65,6 +69,8 @@ err_conn:
 	rds_conn_exit();
 err_memop:
 	rds_memop_exit();
+err_use:
+	rds_use_exit();
 err_endpoint:
 	rds_endpoint_exit();
 err_cong:
@@ -85,6 +91,7 @@ static void __exit rds_exit(void)
 	rds_ctl_exit();
 	rds_conn_exit();
 	rds_memop_exit();
+	rds_use_exit();
 	rds_endpoint_exit();
 	rds_cong_exit();
 	rds_incoming_exit();

@@ -5,6 +5,7 @@
 
 #include "cong/map.h"
 #include "conn/conn.h"
+#include "conn/use.h"
 #include "ctl/ctl.h"
 #include "endpoint/endpoint.h"
 #include "netns.h"
@@ -44,12 +45,17 @@ static int __net_init rds_net_init(struct net *net)
 	ret = rds_conn_net_init(rn);
 	if (ret)
 		goto err_bind;
-	ret = rds_ctl_net_init(rn);
+	ret = rds_use_net_init(rn);
 	if (ret)
 		goto err_conn;
+	ret = rds_ctl_net_init(rn);
+	if (ret)
+		goto err_use;
 	rds_transport_net_init(rds_transport_loop(), net);
 	return 0;
 
+err_use:
+	rds_use_net_exit(rn);
 err_conn:
 	rds_conn_net_exit(rn);
 err_bind:
@@ -67,6 +73,7 @@ static void __net_exit rds_net_exit(struct net *net)
 
 	rds_ctl_net_exit(rn);
 	rds_transport_net_exit(rds_transport_loop(), net);
+	rds_use_net_exit(rn);
 	rds_conn_net_exit(rn);
 	rds_bind_net_exit(rn);
 	rds_cong_net_exit(rn);

@@ -16,6 +16,7 @@ struct ctl_table_header;
 struct rds_bind_table;
 struct rds_cong_table;
 struct rds_conn_table;
+struct rds_use;
 
 /* Per-CPU counters */
 struct rds_counters {
@@ -46,6 +47,7 @@ struct rds_net_sysctl {
  * @bind: bound sockets, endpoint/
  * @cong: congestion maps, cong/
  * @conns: connections, conn/
+ * @uses: by type, whether sockets use a transport, conn/use.h
  * @sysctl: settings, ctl/
  * @sysctl_header: their registration
  * @nr_sockets: sockets that exist
@@ -61,6 +63,7 @@ struct rds_net {
 	struct rds_bind_table		*bind;
 	struct rds_cong_table		*cong;
 	struct rds_conn_table		*conns;
+	struct rds_use			*uses;
 	struct rds_net_sysctl		sysctl;
 	struct ctl_table_header		*sysctl_header;
 	atomic_t			nr_sockets;

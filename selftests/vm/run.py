@@ -237,11 +237,11 @@ class Runner:
                                               check=False).returncode == 0
         return self.built[what]
 
-    def build_siw(self, kernel):
+    def build_siw(self, kernel, *variant):
         """The software iWARP device, which Debian's kernels lack."""
-        key = "siw " + kernel
+        key = " ".join(("siw", kernel) + variant)
         if key not in self.built:
-            argv = [os.path.join(VM, "siw.sh"), kernel]
+            argv = [os.path.join(VM, "siw.sh"), kernel, *variant]
             self.built[key] = subprocess.run(argv, stdin=subprocess.DEVNULL, check=False,
                                              stdout=subprocess.DEVNULL).returncode == 0
         return self.built[key]
@@ -257,7 +257,8 @@ class Runner:
             # A line that loads modules itself says so when they are not there.
             if s in ("ours", "none") and not self.build(kernel.name) and s == "ours":
                 bad.append("our modules do not build for %s" % kernel.name)
-            if re.search(r"\bsiw\b", line.command) and not self.build_siw(kernel.name):
+            siw = re.search(r"\bsiw(?:-(\w+))?\b", line.command)
+            if siw and not self.build_siw(kernel.name, *filter(None, siw.groups())):
                 bad.append("siw does not build for %s" % kernel.name)
         return sorted(set(bad))
 

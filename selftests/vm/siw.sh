@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# siw.sh K   print the path of siw.ko for kernel K (6.12, 6.1, debug), built when it is not there yet
+# siw.sh K [netns]   print the path of siw.ko for kernel K (6.12, 6.1, debug), built when it is not there yet
+#
+# With "netns", of a siw that serves the namespace of its interface; it is siw otherwise.
 #
 # Debian's kernels do not have siw. It is taken unmodified from the linux-source package of the same
 # version as the kernel and built out of tree; the debug kernel builds it with everything else.
@@ -9,7 +11,8 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
-K=${1:?usage: siw.sh KERNEL}
+K=${1:?usage: siw.sh KERNEL [netns]}
+name=siw${2:+-$2}
 fetch=$top/selftests/vm/fetch.sh
 kdir=$("$fetch" --kdir "$K")
 base=$top/build/kernel/$K
@@ -21,9 +24,9 @@ if [ "$K" = debug ]; then
 fi
 
 src=$base/siw-src
-dir=$top/build/mod/$K/siw
+dir=$top/build/mod/$K/$name
 mkdir -p "$dir"
-exec 9>"$dir/lock"
+exec 9>"$base/siw.lock"
 flock 9
 
 # The version of the package the image came out of: NAME_VERSION_ARCH.deb
@@ -54,6 +57,7 @@ unpack() {
 [ "$(cat "$src/.version" 2>/dev/null)" = "$version" ] || unpack
 if [ ! -e "$dir/siw.ko" ] || [ "$(cat "$dir/.version" 2>/dev/null)" != "$version" ]; then
 	cp "$src"/* "$dir/"
+	[ "$name" = siw ] || sed -i -f "$top/selftests/vm/$name.sed" "$dir/siw_cm.c"
 	if ! nice make -C "$kdir" M="$dir" CONFIG_RDMA_SIW=m CONFIG_DEBUG_INFO_BTF_MODULES= modules \
 		>"$dir/build.log" 2>&1; then
 		grep -E 'error|Error' "$dir/build.log" | head -n 20 >&2

@@ -38,7 +38,7 @@ struct rds_rxq;
 struct rds_txq;
 
 /* Changes with any change of this file, tx.h or rx.h that a compiled transport can notice. */
-#define RDS_TRANSPORT_API	3
+#define RDS_TRANSPORT_API	4
 
 /* What a transport can do; the core asks for these and never for a transport's name. */
 #define RDS_CAP_MULTIPATH	BIT(0)	/* several paths between two addresses; handshake */
@@ -100,6 +100,9 @@ struct rds_path {
  *
  * @addr_local: Is the address one that a socket can bind to over this transport?
  *	Context: process, may sleep.  No locks held.  @scope is an interface index or 0.
+ * @net_use: Sockets of @net are bound over the transport from now on, or (not @use) have not been
+ *	for a while.  NULL if it keeps no namespace; not for the first one.  0 or bind's errno.
+ *	Context: process, may sleep; one call at a time for a namespace, which stays meanwhile.
  * @map_tos: Translate a type of service.  NULL if the transport has none.
  *	Context: any.
  * @path_init: Prepare the private part.  Returns 0 or -ENOMEM.
@@ -140,6 +143,7 @@ struct rds_transport {
 	const char *const	*stat_names;
 
 	bool (*addr_local)(struct net *net, const struct in6_addr *addr, u32 scope);
+	int (*net_use)(struct net *net, bool use);
 	u8 (*map_tos)(u8 tos);
 
 	int (*path_init)(struct rds_path *path);

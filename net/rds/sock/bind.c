@@ -4,6 +4,7 @@
 #include <net/ipv6.h>
 #include <net/rds/transport.h>
 
+#include "conn/use.h"
 #include "netns.h"
 #include "registry.h"
 #include "sock/addr.h"
@@ -59,11 +60,16 @@ static int bind_finish(struct rds_sock *rs, const struct rds_endpoint_addr *to)
 	if (!rs->lmap)
 		return -ENOMEM;
 	rs->local_only = rs->trans->caps & RDS_CAP_LOCAL_ONLY;
+	err = rds_use_get(rs->rn, rs->trans);
+	if (err)
+		goto err_map;
 	err = rds_bind_insert(rs, &to->addr, to->port, to->scope);
-	if (err) {
-		rds_cong_put(rs->lmap);
-		rs->lmap = NULL;
-	}
+	if (!err)
+		return 0;
+	rds_use_put(rs->rn, rs->trans);
+err_map:
+	rds_cong_put(rs->lmap);
+	rs->lmap = NULL;
 	return err;
 }
 

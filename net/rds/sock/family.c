@@ -4,6 +4,7 @@
 #include <net/rds/transport.h>
 
 #include "conn/conn.h"
+#include "conn/use.h"
 #include "memop/memop.h"
 #include "netns.h"
 #include "registry.h"
@@ -35,6 +36,8 @@ static int rds_release(struct socket *sock)
 	conn = xchg(&rs->conn, NULL);
 	if (conn)
 		rds_conn_put(conn);
+	if (rs->bound_port)
+		rds_use_put(rs->rn, rs->trans);
 	if (rs->trans)
 		rds_transport_put(rs->trans);
 	rds_rx_trace_off(rs);

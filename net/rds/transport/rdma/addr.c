@@ -6,8 +6,8 @@
  * has none.  All addresses are asked again by one work item when any notifier says that
  * something may have changed; notifiers themselves may not sleep, and do no more than queue it.
  *
- * Ids of rdma_cm hold their namespace.  A listener would keep it from ever going, so there are
- * listeners in the first namespace only; from others connections can be made, not taken.
+ * Ids of rdma_cm hold their namespace, and a listener would keep it from ever going.  So there are
+ * listeners in the first namespace, and in others while sockets there use RDMA.
  */
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
@@ -39,6 +39,7 @@
  * @listener: its listener, or NULL
  * @seen: it is still there
  * @told: it was logged that there can be no listener
+ * @used: ids may hold its namespace; changed under both locks
  */
 struct addr_entry {
 	struct list_head	node;
@@ -47,25 +48,25 @@ struct addr_entry {
 	struct rdma_cm_id	*listener;
 	bool			seen;
 	bool			told;
+	bool			used;
 };
 
+/**
+ * struct addr_net - a namespace
+ * @node: in nets
+ * @net: namespace
+ * @used: it is the first one, or sockets there use RDMA
+ */
 struct addr_net {
 	struct list_head	node;
 	struct net		*net;
-};
-
-/* What the namespaces have, as found by one scan */
-struct addr_found {
-	struct list_head	node;
-	struct rds_rdma_laddr	la;
+	bool			used;
 };
 
 static DEFINE_MUTEX(scan_lock);
 static LIST_HEAD(nets);			/* under scan_lock */
 static DEFINE_SPINLOCK(addrs_lock);
 static LIST_HEAD(addrs);		/* changed under both locks */
-static bool tentative;			/* under scan_lock: one was not ready */
-static bool missed;			/* under scan_lock: there was no memory to note one */
 static unsigned long retry_time = RETRY_TIME;	/* under scan_lock */
 static bool kicked;			/* something changed since the last scan */
 static bool fresh;			/* an address was added or taken away since the last scan */
@@ -151,13 +152,14 @@ bool rds_rdma_addr_local(struct net *net, const struct in6_addr *addr, u32 scope
 	return dev;
 }
 
-/* How good an address is for the registrar; 0: not at all.  Under RCU. */
-static unsigned int rank(const struct rds_rdma_laddr *la)
+/* How good an address is for the registrar; 0: not at all.  Under RCU and addrs_lock. */
+static unsigned int rank(const struct addr_entry *e)
 {
+	const struct rds_rdma_laddr *la = &e->la;
 	struct net_device *ndev;
 
-	/* The ids of the registrar would keep another namespace from ever going. */
-	if (!net_eq(la->net, &init_net))
+	/* The ids of the registrar would keep the namespace from ever going. */
+	if (!e->used)
 		return 0;
 	/*
 	 * What is sent over an interface that is down fails, and a failure of its management
@@ -166,9 +168,12 @@ static unsigned int rank(const struct rds_rdma_laddr *la)
 	ndev = dev_get_by_index_rcu(la->net, la->ifindex);
 	if (!ndev || !(ndev->flags & IFF_UP))
 		return 0;
+	/* one that does not end with its last socket is best */
+	if (!net_eq(la->net, &init_net))
+		return 1;
 	if (ipv6_addr_v4mapped(&la->addr))
-		return 3;
-	return la->scope ? 1 : 2;
+		return 4;
+	return la->scope ? 2 : 3;
 }
 
 /*
@@ -184,10 +189,10 @@ bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
 	rcu_read_lock();
 	spin_lock_bh(&addrs_lock);
 	list_for_each_entry(e, &addrs, node)
-		n += e->dev == dev && rank(&e->la);
+		n += e->dev == dev && rank(e);
 	pick = failed && n ? failed % n + 1 : 0;
 	list_for_each_entry(e, &addrs, node) {
-		r = e->dev == dev ? rank(&e->la) : 0;
+		r = e->dev == dev ? rank(e) : 0;
 		if (!r || (pick ? --pick : r <= best))
 			continue;
 		*la = e->la;
@@ -240,7 +245,7 @@ static bool open_listener(struct addr_entry *e)
 	struct rdma_cm_id *id;
 	int err;
 
-	if (e->listener || !net_eq(e->la.net, &init_net))
+	if (e->listener || !e->used)
 		return true;
 	id = rdma_create_id(e->la.net, rds_rdma_listen_event, e, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
@@ -284,6 +289,17 @@ static void entry_drop(struct addr_entry *e, bool dev_gone)
 	kfree(e);
 }
 
+/* Under scan_lock */
+static struct addr_net *net_find(const struct net *net)
+{
+	struct addr_net *an;
+
+	list_for_each_entry(an, &nets, node)
+		if (net_eq(an->net, net))
+			return an;
+	return NULL;
+}
+
 /* False if no device has the address. */
 static bool entry_add(const struct rds_rdma_laddr *la, bool *retry)
 {
@@ -301,6 +317,7 @@ static bool entry_add(const struct rds_rdma_laddr *la, bool *retry)
 	e->la = *la;
 	e->dev = dev;
 	e->seen = true;
+	e->used = net_find(la->net)->used;
 	spin_lock_bh(&addrs_lock);
 	list_add_tail(&e->node, &addrs);
 	spin_unlock_bh(&addrs_lock);
@@ -308,67 +325,6 @@ static bool entry_add(const struct rds_rdma_laddr *la, bool *retry)
 		*retry = true;
 	rds_rdma_registrar_kick(dev);
 	return true;
-}
-
-static void found_add(struct list_head *found, struct net *net, int ifindex,
-		      const struct in6_addr *addr)
-{
-	struct addr_found *f = kzalloc_obj(*f, GFP_ATOMIC);
-
-	if (!f) {
-		missed = true;
-		return;
-	}
-	f->la.net = net;
-	f->la.ifindex = ifindex;
-	f->la.addr = *addr;
-	if (ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL)
-		f->la.scope = ifindex;
-	list_add_tail(&f->node, found);
-}
-
-static void collect_v6(struct list_head *found, struct net *net, struct net_device *ndev)
-{
-	struct inet6_dev *idev = __in6_dev_get(ndev);
-	struct inet6_ifaddr *ifa;
-
-	if (!idev)
-		return;
-	read_lock_bh(&idev->lock);
-	list_for_each_entry(ifa, &idev->addr_list, if_list) {
-		if (ifa->flags & IFA_F_DADFAILED || ipv6_addr_loopback(&ifa->addr))
-			continue;
-		/* No notifier tells of the end of duplicate address detection. */
-		if (ifa->flags & IFA_F_TENTATIVE && !(ifa->flags & IFA_F_OPTIMISTIC))
-			tentative = true;
-		else
-			found_add(found, net, ndev->ifindex, &ifa->addr);
-	}
-	read_unlock_bh(&idev->lock);
-}
-
-static void collect(struct list_head *found, struct net *net)
-{
-	struct net_device *ndev;
-	struct in_device *idev;
-	struct in_ifaddr *ifa;
-	struct in6_addr addr;
-
-	rcu_read_lock();
-	for_each_netdev_rcu(net, ndev) {
-		idev = __in_dev_get_rcu(ndev);
-		if (idev) {
-			in_dev_for_each_ifa_rcu(ifa, idev) {
-				if (ipv4_is_loopback(ifa->ifa_local))
-					continue;
-				ipv6_addr_set_v4mapped(ifa->ifa_local, &addr);
-				found_add(found, net, ndev->ifindex, &addr);
-			}
-		}
-		if (IS_ENABLED(CONFIG_IPV6))
-			collect_v6(found, net, ndev);
-	}
-	rcu_read_unlock();
 }
 
 /* What kinds of devices there are */
@@ -398,10 +354,10 @@ static void rescan_roce(struct rds_rdma_dev *dev, void *arg)
 }
 
 /* Takes what is known out of @found, drops what is not there any more. */
-static void scan_old(struct list_head *found, bool *retry)
+static void scan_old(struct list_head *found, bool missed, bool *retry)
 {
 	struct addr_entry *e, *tmp;
-	struct addr_found *f, *ftmp;
+	struct rds_rdma_found *f, *ftmp;
 
 	list_for_each_entry(e, &addrs, node)
 		e->seen = false;
@@ -441,7 +397,7 @@ static bool known(const struct rds_rdma_laddr *la)
 /* Takes those out of @found that a device has. */
 static void scan_new(struct list_head *found, bool *retry)
 {
-	struct addr_found *f, *tmp;
+	struct rds_rdma_found *f, *tmp;
 
 	list_for_each_entry_safe(f, tmp, found, node) {
 		struct net *net = maybe_get_net(f->la.net);
@@ -458,20 +414,18 @@ static void scan_new(struct list_head *found, bool *retry)
 static void scan(struct work_struct *work)
 {
 	struct kinds kinds = {};
-	struct addr_found *f, *tmp;
+	struct rds_rdma_found *f, *tmp;
 	struct addr_net *an;
-	bool retry = false, was_fresh, links;
+	bool retry = false, missed = false, was_fresh, links;
 	LIST_HEAD(found);
 
 	mutex_lock(&scan_lock);
-	tentative = false;
-	missed = false;
 	was_fresh = xchg(&fresh, false);
 	rds_rdma_dev_each(kinds_of, &kinds);
 	list_for_each_entry(an, &nets, node)
 		if (kinds.any && (kinds.other_nets || net_eq(an->net, &init_net)))
-			collect(&found, an->net);
-	scan_old(&found, &retry);
+			rds_rdma_addr_collect(an->net, &found, &missed, &retry);
+	scan_old(&found, missed, &retry);
 	scan_new(&found, &retry);
 	if (was_fresh && !list_empty(&found) && kinds.roce) {
 		rds_rdma_dev_each(rescan_roce, NULL);
@@ -482,7 +436,7 @@ static void scan(struct work_struct *work)
 	links = rds_rdma_links_ready();
 	if (xchg(&kicked, false))
 		retry_time = RETRY_TIME;
-	if (retry || tentative || missed || !links)
+	if (retry || missed || !links)
 		mod_delayed_work(rds_rdma_wq, &retry_work,
 				 links ? retry_time : min(retry_time, RETRY_TIME_LINK));
 	retry_time = min_t(unsigned long, 2 * retry_time, RETRY_TIME_MAX);
@@ -508,11 +462,52 @@ int rds_rdma_addr_net_init(struct net *net)
 	if (!an)
 		return -ENOMEM;
 	an->net = net;
+	an->used = net_eq(net, &init_net);
 	mutex_lock(&scan_lock);
 	list_add_tail(&an->node, &nets);
 	mutex_unlock(&scan_lock);
 	rds_rdma_addr_kick();
 	return 0;
+}
+
+/* Under scan_lock */
+static void net_set_used(struct net *net, bool use)
+{
+	struct rdma_cm_id *id;
+	struct addr_entry *e;
+
+	net_find(net)->used = use;
+	list_for_each_entry(e, &addrs, node) {
+		if (!net_eq(e->la.net, net))
+			continue;
+		spin_lock_bh(&addrs_lock);
+		e->used = use;
+		spin_unlock_bh(&addrs_lock);
+		id = e->listener;
+		if (use && !open_listener(e))
+			rds_rdma_addr_kick();
+		if (use)
+			rds_rdma_registrar_kick(e->dev);
+		if (use || !id)
+			continue;
+		e->listener = NULL;
+		rdma_destroy_id(id);
+	}
+}
+
+void rds_rdma_addr_net_use(struct net *net, bool use)
+{
+	struct rds_rdma_dev *dev;
+	u64 serial = 0;
+
+	mutex_lock(&scan_lock);
+	net_set_used(net, use);
+	mutex_unlock(&scan_lock);
+	while (!use && (dev = rds_rdma_dev_after(serial))) {
+		serial = dev->serial;
+		rds_rdma_registrar_leave(dev, net);
+		rds_rdma_dev_put(dev);
+	}
 }
 
 /*

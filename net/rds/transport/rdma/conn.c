@@ -34,7 +34,7 @@
  *   - Completions that the drain does not wait for.  siw leaves in the send queue what it found
  *     there when the connection was already being terminated, and flushes it whenever its CM gets
  *     to it.  After ib_destroy_qp() there are none any more but those on the completion queue,
- *     which is not shared there (rds_rdma_props.own_cq) and goes next.  Only then the rings go.
+ *     which is not shared there (rds_rdma_props.soft) and goes next.  Only then the rings go.
  *   - rdma_create_qp() or another step fails half way.  The connection fails, the core calls
  *     path_close, and that undoes what is there: each step leaves its result or NULL.  The same
  *     goes for an attempt that never got past address resolution: it has an id and no more.

@@ -58,7 +58,7 @@ int rds_rdma_cq_get(struct rds_rdma_conn *conn, unsigned int nr_cqe)
 	struct rds_rdma_cq *q = &conn->cq;
 	struct ib_cq *cq;
 
-	if (!conn->dev->props.own_cq) {
+	if (!conn->dev->props.soft) {
 		cq = ib_cq_pool_get(ib, nr_cqe, -1, IB_POLL_SOFTIRQ);
 		if (IS_ERR(cq))
 			return PTR_ERR(cq);

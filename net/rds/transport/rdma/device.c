@@ -2,6 +2,7 @@
 /*
  * RDMA devices: what they can do, and their coming and going.
  */
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
@@ -14,6 +15,11 @@ static DEFINE_MUTEX(devs_lock);		/* changes of the list, and long walks */
 static DEFINE_SPINLOCK(devs_spin);	/* changes, and look-up in CM handlers */
 static u64 devs_serial;			/* under both */
 static DEFINE_MUTEX(tell_lock);		/* one walk over connections at a time */
+
+static bool soft_netns;
+module_param(soft_netns, bool, 0644);
+MODULE_PARM_DESC(soft_netns,
+		 "software devices that come from now on serve all network namespaces (rxe: from kernel 7.2)");
 
 static void dev_free(struct kref *ref)
 {
@@ -189,9 +195,9 @@ static void props_fill(struct rds_rdma_props *p, const struct ib_device *ib)
 	p->remote_inv = p->iwarp;
 	p->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
 	p->masked = p->atomics && attr->masked_atomic_cap != IB_ATOMIC_NONE;
+	p->soft = ib_uses_virt_dma((struct ib_device *)ib);
 	/* What copies with the processor sends through the IP stack of the first namespace. */
-	p->first_net_only = ib_uses_virt_dma((struct ib_device *)ib);
-	p->own_cq = p->first_net_only;
+	p->first_net_only = p->soft && !READ_ONCE(soft_netns);
 	p->max_sge = max(attr->max_send_sge, 1);
 	p->max_sge_rd = attr->max_sge_rd > 0 ? attr->max_sge_rd : p->max_sge;
 	p->max_recv_sge = max(attr->max_recv_sge, 1);

@@ -40,7 +40,7 @@ struct rds_rdma_registrar;
  * @active_first: the accepting end stays silent until the first message
  * @write_early: a WRITE completes before the peer's memory has it
  * @remote_inv: takes and gives Send with Invalidate
- * @own_cq: a software device, whose completions need care (cq.c): no queue is shared
+ * @soft: a software device; its completions need care (cq.c): no queue is shared
  * @first_net_only: reaches peers of the first network namespace only
  * @max_sge: scatter entries of a Send or WRITE
  * @max_sge_rd: of a READ
@@ -59,7 +59,7 @@ struct rds_rdma_props {
 	bool	active_first;
 	bool	write_early;
 	bool	remote_inv;
-	bool	own_cq;
+	bool	soft;
 	bool	first_net_only;
 	u32	max_sge;
 	u32	max_sge_rd;

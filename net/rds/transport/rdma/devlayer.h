@@ -66,8 +66,32 @@ void rds_rdma_addr_kick(void);		/* look again; any context */
 void rds_rdma_addr_dev_gone(struct rds_rdma_dev *dev);
 int rds_rdma_addr_net_init(struct net *net);
 void rds_rdma_addr_net_exit(struct net *net);
+
+/*
+ * Sockets of @net use RDMA, or none does any more: then on return there is no listener of @net, and
+ * no registrar with ids of it.
+ */
+void rds_rdma_addr_net_use(struct net *net, bool use);
 bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
 			  unsigned int failed);
+
+/* netaddr.c */
+
+/**
+ * struct rds_rdma_found - an address of a namespace
+ * @node: in a list of the caller's
+ * @la: the address
+ */
+struct rds_rdma_found {
+	struct list_head	node;
+	struct rds_rdma_laddr	la;
+};
+
+/*
+ * Put the addresses of @net on @found; they are the caller's.  @missed: there was no memory for
+ * one; @tentative: one is not ready yet.  Both are set or left as they are.
+ */
+void rds_rdma_addr_collect(struct net *net, struct list_head *found, bool *missed, bool *tentative);
 
 /* link.c */
 
@@ -99,6 +123,9 @@ bool rds_rdma_link_unpark(struct rds_rdma_dev *dev);
 int rds_rdma_link_init(void);
 void rds_rdma_link_exit(void);
 
+/* loopqp.c: have @qp, of a RoCE device, talk to itself at an address.  0 or an errno. */
+int rds_rdma_qp_loop(struct ib_qp *qp, const struct in6_addr *addr);
+
 /* registrar.c */
 
 /**
@@ -121,6 +148,9 @@ int rds_rdma_registrar_create(struct rds_rdma_dev *dev);
 void rds_rdma_registrar_stop(struct rds_rdma_dev *dev);
 void rds_rdma_registrar_free(struct rds_rdma_dev *dev);
 void rds_rdma_registrar_kick(struct rds_rdma_dev *dev);
+
+/* Leave @net, which has no address for a registrar any more.  Nothing of it is held on return. */
+void rds_rdma_registrar_leave(struct rds_rdma_dev *dev, const struct net *net);
 
 /*
  * Wait until requests can be made: 0, -EAGAIN after some seconds, -EINTR, -ENODEV.

@@ -354,8 +354,8 @@ static void link_goes(struct net *net, int ifindex, const struct in6_addr *addr)
 		rds_rdma_dev_each_conn(dev, end_going, &what);
 		wait_event_timeout(dev->idle, !dev_nr(dev, &what),
 				   max(1L, (long)(until - jiffies)));
-		/* first_net_only: hardware does not mind */
-		if (nr && !dev->props.iwarp && dev->props.first_net_only)
+		/* hardware does not mind */
+		if (nr && !dev->props.iwarp && dev->props.soft)
 			wait_quiet(dev, nr, held, until);
 		rds_rdma_dev_put(dev);
 	}

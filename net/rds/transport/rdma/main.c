@@ -42,6 +42,21 @@ struct rds_rdma_stats __percpu *rds_rdma_stats(struct net *net)
 	return rds_rdma_net(net)->stats;
 }
 
+/*
+ * Implements &rds_transport.net_use.  Ids of rdma_cm hold their namespace, so there are listeners
+ * and connections only while its sockets hold it as well.
+ */
+static int rds_rdma_net_use(struct net *net, bool use)
+{
+	rds_rdma_addr_net_use(net, use);
+	if (use)
+		return 0;
+	/* nobody is there to make a connection until the next use */
+	rds_transport_net_exit(&rds_rdma_transport, net);
+	rds_transport_net_init(&rds_rdma_transport, net);
+	return 0;
+}
+
 /* Implements &rds_transport.map_tos: every type of service is one of its own. */
 static u8 rds_rdma_map_tos(u8 tos)
 {
@@ -80,6 +95,7 @@ const struct rds_transport rds_rdma_transport = {
 	.nr_stats	= RDS_RDMA_NR_STATS,
 	.stat_names	= rds_rdma_stat_names,
 	.addr_local	= rds_rdma_addr_local,
+	.net_use	= rds_rdma_net_use,
 	.map_tos	= rds_rdma_map_tos,
 	.path_init	= rds_rdma_path_init,
 	.path_free	= rds_rdma_path_free,

@@ -19,7 +19,6 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
-#include <rdma/ib_cache.h>
 
 #include "devlayer.h"
 #include "rdma.h"
@@ -269,64 +268,17 @@ static int reg_connect(struct rds_rdma_registrar *reg)
 	return err ?: reg_step(reg, REG_EV_UP);
 }
 
-/* Bring a queue pair up that is its own peer, at the address that @gid stands for. */
-static int reg_loop_connect(struct ib_qp *qp, const struct ib_gid_attr *gid)
-{
-	struct ib_qp_attr attr = {
-		.qp_state		= IB_QPS_INIT,
-		.port_num		= gid->port_num,
-	};
-	int err;
-
-	err = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
-			   IB_QP_ACCESS_FLAGS);
-	if (err)
-		return err;
-	attr = (struct ib_qp_attr) {
-		.qp_state		= IB_QPS_RTR,
-		.path_mtu		= IB_MTU_1024,
-		.dest_qp_num		= qp->qp_num,
-		.max_dest_rd_atomic	= 1,
-		.ah_attr		= {
-			.type	= rdma_ah_find_type(qp->device, gid->port_num),
-		},
-	};
-	rdma_ah_set_grh(&attr.ah_attr, (union ib_gid *)&gid->gid, 0, gid->index, 1, 0);
-	rdma_ah_set_port_num(&attr.ah_attr, gid->port_num);
-	err = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-			   IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
-	if (err)
-		return err;
-	attr = (struct ib_qp_attr) {
-		.qp_state		= IB_QPS_RTS,
-		.timeout		= 14,
-		.retry_cnt		= 7,
-		.rnr_retry		= 7,
-		.max_rd_atomic		= 1,
-	};
-	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
-			    IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
-}
-
 static int reg_loop(struct rds_rdma_registrar *reg)
 {
-	const struct ib_gid_attr *gid;
 	struct ib_qp_init_attr attr;
 	struct ib_qp *qp;
-	int err;
 
 	reg_qp_attr(reg, &attr, REG_DEPTH);
 	qp = ib_create_qp(reg->dev->pd, &attr);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
 	reg->qp = qp;
-	gid = rdma_find_gid(reg->dev->ib, (union ib_gid *)&reg->addr.addr,
-			    IB_GID_TYPE_ROCE_UDP_ENCAP, NULL);
-	if (IS_ERR(gid))
-		return PTR_ERR(gid);
-	err = reg_loop_connect(qp, gid);
-	rdma_put_gid_attr(gid);
-	return err;
+	return rds_rdma_qp_loop(qp, &reg->addr.addr);
 }
 
 static int reg_pair(struct rds_rdma_registrar *reg)
@@ -498,6 +450,22 @@ void rds_rdma_registrar_kick(struct rds_rdma_dev *dev)
 	if (!reg->stop && !reg->up)
 		mod_delayed_work(rds_rdma_wq, &reg->work, 0);
 	spin_unlock_bh(&reg->lock);
+}
+
+void rds_rdma_registrar_leave(struct rds_rdma_dev *dev, const struct net *net)
+{
+	struct rds_rdma_registrar *reg = dev->reg;
+	bool there;
+
+	/* It may have asked for an address before there was none. */
+	flush_delayed_work(&reg->work);
+	spin_lock_bh(&reg->lock);
+	there = reg->up && reg->addr.net == net;
+	spin_unlock_bh(&reg->lock);
+	if (!there)
+		return;
+	reg_fail(reg);
+	flush_delayed_work(&reg->work);
 }
 
 int rds_rdma_registrar_wait(struct rds_rdma_dev *dev)
