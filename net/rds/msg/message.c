@@ -198,8 +198,7 @@ fail:
 	return NULL;
 }
 
-/* Everything but the object itself */
-static void message_release(struct rds_message *m)
+void rds_message_free(struct rds_message *m)
 {
 	unsigned int i;
 
@@ -215,27 +214,7 @@ static void message_release(struct rds_message *m)
 	}
 	if (m->tx.bv != m->inline_bv)
 		kfree(m->tx.bv);
-}
-
-void rds_message_free(struct rds_message *m)
-{
-	message_release(m);
 	kmem_cache_free(message_cache, m);
-}
-
-void rds_message_bulk_add(struct rds_message_bulk *bulk, struct rds_message *m)
-{
-	message_release(m);
-	bulk->obj[bulk->nr++] = m;
-	if (bulk->nr == ARRAY_SIZE(bulk->obj))
-		rds_message_bulk_free(bulk);
-}
-
-void rds_message_bulk_free(struct rds_message_bulk *bulk)
-{
-	if (bulk->nr)
-		kmem_cache_free_bulk(message_cache, bulk->nr, bulk->obj);
-	bulk->nr = 0;
 }
 
 int __init rds_message_init(void)

@@ -109,31 +109,6 @@ struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport, void **pay
  */
 void rds_message_free(struct rds_message *m);
 
-/**
- * struct rds_message_bulk - messages that are freed together
- * @nr: how many
- * @obj: the messages, of which only the memory is left
- *
- * An acknowledgement ends many messages, which mostly lie side by side; freeing them one by one
- * costs the allocator several times as much.
- */
-struct rds_message_bulk {
-	unsigned int	nr;
-	void		*obj[16];
-};
-
-/**
- * rds_message_bulk_add - release a message that is on no list
- * @bulk: gets its memory
- * @m: the message; what it refers to is released here
- *
- * Context: any but hard interrupts.
- */
-void rds_message_bulk_add(struct rds_message_bulk *bulk, struct rds_message *m);
-
-/* Free what is left in @bulk. */
-void rds_message_bulk_free(struct rds_message_bulk *bulk);
-
 /* Destination port, host order */
 static inline u16 rds_message_dport(const struct rds_message *m)
 {

@@ -37,7 +37,7 @@ static void txq_account(struct rds_sock *owner, unsigned int bytes, unsigned int
 }
 
 /* The owner hears of his pages after they are his again. */
-static void txq_free(struct rds_message_bulk *bulk, struct rds_message *m)
+static void txq_free(struct rds_message *m)
 {
 	struct rds_sock *owner = m->zcopy ? m->owner : NULL;
 	u32 cookie = m->zcopy ? m->zcopy->cookie : 0;
@@ -46,19 +46,17 @@ static void txq_free(struct rds_message_bulk *bulk, struct rds_message *m)
 	if (unlikely(m->memop))
 		rds_memop_release(m->memop, m->flags & RDS_MSG_FLUSH ? RDS_OP_DROPPED :
 								      RDS_OP_CANCELED);
-	rds_message_bulk_add(bulk, m);
+	rds_message_free(m);
 	if (owner)
 		rds_sock_zcopy_done(owner, cookie);
 }
 
 void rds_txq_release(struct list_head *done)
 {
-	struct rds_sock *owner = NULL;
 	unsigned int bytes = 0, msgs = 0;
 	struct rds_message *m, *next;
-	struct rds_message_bulk bulk;
+	struct rds_sock *owner = NULL;
 
-	bulk.nr = 0;
 	list_for_each_entry_safe(m, next, done, tx.list) {
 		if (m->owner != owner) {
 			txq_account(owner, bytes, msgs);
@@ -68,9 +66,8 @@ void rds_txq_release(struct list_head *done)
 		}
 		bytes += m->len;
 		msgs++;
-		txq_free(&bulk, m);
+		txq_free(m);
 	}
-	rds_message_bulk_free(&bulk);
 	txq_account(owner, bytes, msgs);
 	INIT_LIST_HEAD(done);
 }
