@@ -133,7 +133,7 @@ void test_atomic(struct rt *r)
 	a.fadd.add = 1;
 	ask4(r, ASK_WRITE64, OFF, START, 0, 0);
 	rc = err ? -err : atomic(r, RDS_CMSG_ATOMIC_FADD, &a, true);
-	rt_ok((r->siw ? rc == -EOPNOTSUPP : rc == RDS_RDMA_REMOTE_ERROR) &&
+	rt_ok((r->siw ? rc == -EOPNOTSUPP : told_refused(r, rc)) &&
 	      ask4(r, ASK_READ64, OFF, 0, 0, 0) == START, "rdma.atomic.read_only_key # %d", rc);
 	mends(r, "rdma.atomic");
 }

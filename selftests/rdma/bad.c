@@ -199,9 +199,8 @@ static void refused(struct rt *r, const char *name, uint64_t cookie, uint64_t re
 	ask4(r, ASK_FILL, 0, 65536, 9, 0);
 	memset(here, 0x5e, len);
 	rc = one_op(r, cookie, remote, here, len, flags | NOTE, token, true);
-	/* iWARP's answer to the fault ends the connection and does not come as a completion. */
+	good = told_refused(r, rc);
 	/* What lies around the end of the address space ours does not even send. */
-	good = r->siw ? rc > 0 : rc == RDS_RDMA_REMOTE_ERROR;
 	good |= r->ours && remote > ~0ull - 8192 && rc == -EINVAL;
 	rt_ok(good, "rdma.badkey.%s.refused # %d", name, rc);
 	rt_ok(!ask4(r, ASK_CHECK, 0, 65536, 9, 0), "rdma.badkey.%s.memory_as_it_was", name);

@@ -155,7 +155,7 @@ static void invalidate(struct rt *r)
 	memset(here, 0xa5, LEN);
 	rc = one_op(r, cookie, 0, here, LEN, RW | NOTE, 51, true);
 	/* In-tree may say that the connection went, which is what followed. */
-	rt_ok(r->siw || !r->ours ? rc > 0 : rc == RDS_RDMA_REMOTE_ERROR,
+	rt_ok(r->ours ? told_refused(r, rc) : rc > 0,
 	      "rdma.flags.invalidate.key_is_refused # %d", rc);
 	rt_ok(!ask4(r, ASK_CHECK, OFF, LEN, 50, 0), "rdma.flags.invalidate.memory_as_it_was");
 	mends(r, "rdma.flags.invalidate");

@@ -115,6 +115,7 @@ size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
 long counter(const char *name);
 long pins(void);
 int run_shell(const char *cmd);
+bool told_refused(const struct rt *r, int status);
 unsigned int unacked_from(const struct rt *r, uint16_t port);
 
 /* sock.c */

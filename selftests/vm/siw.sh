@@ -17,21 +17,27 @@ fetch=$top/selftests/vm/fetch.sh
 kdir=$("$fetch" --kdir "$K")
 base=$top/build/kernel/$K
 
-if [ "$K" = debug ]; then
-	"$fetch" debug
-	ls "$base/root/lib/modules/$("$fetch" --release debug)"/kernel/drivers/infiniband/sw/siw/siw.ko*
-	exit
-fi
-
 src=$base/siw-src
 dir=$top/build/mod/$K/$name
+
+# Where the sources are, and of which version; the debug kernel was built from all of its own.
+if [ "$K" = debug ]; then
+	"$fetch" debug
+	if [ "$name" = siw ]; then
+		ls "$base/root/lib/modules/$("$fetch" --release debug)"/kernel/drivers/infiniband/sw/siw/siw.ko*
+		exit
+	fi
+	src=$kdir/drivers/infiniband/sw/siw
+	version=$("$fetch" --release debug)
+else
+	# The version of the package the image came out of: NAME_VERSION_ARCH.deb
+	version=$(basename "$("$fetch" --deb "$K")" | cut -d _ -f 2)
+fi
+package=linux-source-$K
+
 mkdir -p "$dir"
 exec 9>"$base/siw.lock"
 flock 9
-
-# The version of the package the image came out of: NAME_VERSION_ARCH.deb
-version=$(basename "$("$fetch" --deb "$K")" | cut -d _ -f 2)
-package=linux-source-$K
 
 download() {
 	apt-get -q -o APT::Sandbox::User=root download "$package=$version" </dev/null >"$base/download.log" 2>&1
@@ -54,9 +60,10 @@ unpack() {
 	echo "$version" >"$src/.version"
 }
 
-[ "$(cat "$src/.version" 2>/dev/null)" = "$version" ] || unpack
+[ "$K" = debug ] || [ "$(cat "$src/.version" 2>/dev/null)" = "$version" ] || unpack
+[ "$name" = siw ] || version="$version $(cksum <"$top/selftests/vm/$name.sed")"
 if [ ! -e "$dir/siw.ko" ] || [ "$(cat "$dir/.version" 2>/dev/null)" != "$version" ]; then
-	cp "$src"/* "$dir/"
+	cp "$src"/*.[ch] "$src/Makefile" "$dir/"
 	[ "$name" = siw ] || sed -i -f "$top/selftests/vm/$name.sed" "$dir/siw_cm.c"
 	if ! nice make -C "$kdir" M="$dir" CONFIG_RDMA_SIW=m CONFIG_DEBUG_INFO_BTF_MODULES= modules \
 		>"$dir/build.log" 2>&1; then
