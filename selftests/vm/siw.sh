@@ -35,7 +35,7 @@ else
 fi
 package=linux-source-$K
 
-mkdir -p "$dir"
+mkdir -p "$dir" "$base"
 exec 9>"$base/siw.lock"
 flock 9
 

@@ -149,7 +149,10 @@ void rds_rdma_registrar_stop(struct rds_rdma_dev *dev);
 void rds_rdma_registrar_free(struct rds_rdma_dev *dev);
 void rds_rdma_registrar_kick(struct rds_rdma_dev *dev);
 
-/* Leave @net, which has no address for a registrar any more.  Nothing of it is held on return. */
+/*
+ * Leave @net, which has no address for a registrar any more.  On return nothing is held, unless
+ * the registrar failed at that moment; its work lets go then.
+ */
 void rds_rdma_registrar_leave(struct rds_rdma_dev *dev, const struct net *net);
 
 /*
