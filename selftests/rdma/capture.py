@@ -13,7 +13,7 @@ import pcap
 import roce
 
 HEADER = struct.Struct("!QQIHHBB4x2s16s")
-FRAG, MAP_BYTES, MAX = 4096, 8192, 1 << 20
+FRAG, MAP_BYTES, MAX, JOINS = 4096, 8192, 1 << 20, 0x8000
 F_MAP, F_ACK, F_RETRANS, F_EXT = 1, 2, 4, 0x20
 RMEM_PORTS = (4300, 4301)
 # Bytes written and read by one rds-rdmat rmem, and how often it ran: each guest once as the driver.
@@ -36,10 +36,9 @@ def ones_sum(data):
 
 
 class Frame:
-    """One SEND: the header in front of what it carries."""
+    """One SEND, or one message of several in it: the header in front of what it carries."""
 
-    def __init__(self, send):
-        raw = send.data
+    def __init__(self, send, raw):
         self.short = len(raw) < HEADER.size
         if self.short:
             return
@@ -56,6 +55,17 @@ class Frame:
 
     def is_map(self):
         return self.flags == F_MAP
+
+
+def frames_of(send):
+    """What a SEND carries: messages that share it are whole, and none is a map."""
+    raw, got = send.data, []
+    while len(raw) >= HEADER.size:
+        n = HEADER.size + HEADER.unpack(raw[:HEADER.size])[2]
+        n = min(n, len(raw)) if got or n < len(raw) else len(raw)
+        got.append(Frame(send, raw[:n]))
+        raw = raw[n:]
+    return got + ([Frame(send, raw)] if raw or not got else [])
 
 
 class Message:
@@ -126,6 +136,16 @@ def look_at_frames(frames):
     return done
 
 
+def look_at_joined(sends):
+    shared = [frames_of(s) for s in sends]
+    shared = [(fs, sum(len(f.raw) for f in fs)) for fs in shared if len(fs) > 1]
+    wrong = [f for fs, n in shared for f in fs
+             if n > FRAG or f.short or f.pay != f.len or f.is_map() or f.is_ack()]
+    later = [f for fs, _ in shared for f in fs[1:] if f.ack or f.credit]
+    ok(shared and not wrong and not later, "joined", "%d frames of %d messages, %d wrong, %d with credit" %
+       (len(shared), sum(len(fs) for fs, _ in shared), len(wrong), len(later)))
+
+
 def numbers(done):
     """They grow on each connection; what was removed with a failed operation leaves a gap."""
     last, back = {}, 0
@@ -158,7 +178,8 @@ def look_at_private(kind, got, pairs):
             n = 4 if fam == 4 else 16
             have = data[:2 * n]
             major, minor, mask, tos, ack, credit, _gen = struct.unpack("!BBHB3xQI4s", data[2 * n:2 * n + 24])
-            if (have != src + dst or (src, dst) not in pairs or (major, minor, mask) != (3, 1, 3) or
+            if (have != src + dst or (src, dst) not in pairs or
+                    (major, minor, mask) != (3, 1, 3 | JOINS) or
                     data[2 * n + 5:2 * n + 8] != b"\0\0\0" or ack or not credit):
                 wrong.append(data[:2 * n + 24].hex())
         ok(mine and not wrong, "%s_v%d" % (kind, fam), "%d, %d wrong %s" %
@@ -183,8 +204,8 @@ def main():
     counts("opcodes", seen.opcodes)
     theirs = pcap.tshark(path, look.TSHARK)
     counts("as tshark counts them", theirs)
-    frames = [Frame(s) for s in seen.sends]
-    done = look_at_frames(frames)
+    done = look_at_frames([f for s in seen.sends for f in frames_of(s)])
+    look_at_joined(seen.sends)
     look_at_memory(done, seen.wrote, seen.read)
     for kind, got in (("request", seen.requests), ("reply", seen.replies)):
         look_at_private(kind, got, pairs)

@@ -6,7 +6,7 @@
 
 dev=$1
 shift
-tests=${*:-ping 4/msg:-n,40 4/rmem 4/flags 4/freed}
+tests=${*:-ping joined 4/msg:-n,40 4/rmem 4/flags 4/freed}
 file=/run/rdma.pcap log=/run/tcpdump.log
 
 sniffing() { grep -q 'listening on' $log; }

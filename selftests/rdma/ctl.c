@@ -245,6 +245,8 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 		return reload_take(r, q, a);
 	case ASK_RELOAD:
 		return reload_module(r, a);
+	case ASK_JOINED:
+		return joined_take(r, q, a);
 	case ASK_FLOOD:
 		return stall_flood(r, q);
 	case ASK_SEEN:

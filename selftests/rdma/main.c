@@ -4,7 +4,7 @@
  * rds-rdmat flush ADDR                     gives back the keys that are kept for later
  * rds-rdmat agent [options] SELF PEER      does what the driver asks
  * rds-rdmat TEST [options] SELF PEER       msg, rmem, flags, atomic, bad, badkey, kill,
- *                                          resets, opresets, fresh, freed, stall, reload
+ *                                          resets, opresets, fresh, freed, stall, reload, joined
  *   -c ADDR,PORT  control connection   -s STACK,PEERSTACK  ours or intree   -d rxe|siw
  *   -n messages or operations   -r resets   -R resets, a tenth unless RDS_LOAD=full
  *   -w poke|link|dev   -S seed
@@ -26,6 +26,7 @@ static const struct {
 	{ "kill", test_kill }, { "resets", test_resets }, { "opresets", test_opresets },
 	{ "fresh", test_fresh }, { "freed", test_freed },
 	{ "stall", test_stall }, { "reload", test_reload },
+	{ "joined", test_joined },
 };
 
 static void usage(void)

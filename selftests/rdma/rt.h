@@ -73,6 +73,7 @@ enum ask {
 	ASK_FREE_TOLD,	/* a0 messages of eight bytes: frees the key that each names, at once */
 	ASK_TAKE,	/* a0 end, a1 ms: numbered messages; v0 first, v1 behind the last, v2 wrong */
 	ASK_RELOAD,	/* unloads and loads rds_rdma; v3 messages lost by that (reload.c) */
+	ASK_JOINED,	/* a0 messages, a1 ms: v0 those that were right (joined.c) */
 	ASK_FLOOD,	/* a0 messages from each of eight addresses, a1 port */
 	ASK_QUIT,
 };
@@ -163,6 +164,8 @@ void test_fresh(struct rt *r);
 void test_freed(struct rt *r);
 void test_stall(struct rt *r);
 void test_reload(struct rt *r);
+void test_joined(struct rt *r);
+int joined_take(struct rt *r, const struct areq *q, struct aresp *a);
 long reload_lost(void);
 int reload_module(struct rt *r, struct aresp *a);
 int reload_take(struct rt *r, const struct areq *q, struct aresp *a);

@@ -43,7 +43,7 @@ void fake_private(const struct fake *f, struct fake_private *pd)
 	pd->daddr = f->peer;
 	pd->major = 3;
 	pd->minor = 1;
-	pd->mask = htons(3);
+	pd->mask = htons((uint16_t)(3 | (f->joins ? FAKE_JOINS : 0)));
 	pd->credit = htonl(f->iwarp ? FAKE_RECVS : 0);
 	pd->gen = f->gen;
 }
@@ -304,7 +304,7 @@ uint16_t fake_csum(const struct fake_header *h)
 }
 
 /* One message is put together from its frames, as the peer made them. */
-static bool take_frame(struct fake *f, const uint8_t *frame, size_t bytes)
+static bool take_message(struct fake *f, const uint8_t *frame, size_t bytes)
 {
 	const struct fake_header *h = (const void *)frame;
 	size_t n = bytes - sizeof(*h);
@@ -332,7 +332,28 @@ static bool take_frame(struct fake *f, const uint8_t *frame, size_t bytes)
 		return false;
 	}
 	f->rx_seq = be64toh(h->seq);
+	if (f->heard)
+		f->heard(f);
 	return true;
+}
+
+/* Several messages in a frame are whole, each with its header. True if one is complete. */
+static bool take_frame(struct fake *f, const uint8_t *frame, size_t bytes)
+{
+	const struct fake_header *h;
+	bool complete = false;
+	size_t n;
+
+	do {
+		h = (const void *)frame;
+		n = bytes;
+		if (f->joins && !f->have && n > sizeof(*h) && n - sizeof(*h) > ntohl(h->len))
+			n = sizeof(*h) + ntohl(h->len);
+		complete |= take_message(f, frame, n);
+		frame += n;
+		bytes -= n;
+	} while (bytes && !f->gone);
+	return complete;
 }
 
 /* One completion, if there is one. */

@@ -19,6 +19,8 @@
 #define FAKE_MAP	8192
 #define FAKE_FRAME	(sizeof(struct fake_header) + FAKE_FRAG)
 
+#define FAKE_JOINS	0x8000	/* in fake_private.mask */
+
 #define F_CONG		0x01
 #define F_ACK_REQUIRED	0x02
 #define F_RETRANSMITTED	0x04
@@ -57,6 +59,8 @@ struct fake {
 	uint8_t *mem;			/* FAKE_RECVS frames for receiving, one for sending */
 	bool iwarp, credits, gone;
 	bool no_reads;			/* tell the peer that we answer no READ */
+	bool joins;			/* tell the peer that we send and take joined messages */
+	void (*heard)(struct fake *f);	/* called for each whole message, if set */
 	uint32_t gen;			/* generation number we name, network order; 0: none */
 	uint32_t may_send, granted;	/* credits we have, and that we have not told of */
 	uint64_t seq;			/* of our last message */

@@ -17,15 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fake.h"
+#include "hostile.h"
 #include "ktap.h"
 #include "sink.h"
 
 #define MSG_MAX		(1024 * 1024)
 
-static struct fake f;
-static uint8_t *data;
-static double slow = 1;
+struct fake f;
+uint8_t *data;
+double slow = 1;
 
 /* Wait for a message that begins with @begin. */
 static bool answered(const char *begin, char *answer, size_t room)
@@ -60,7 +60,7 @@ static bool connected(void)
 	return f.id && !f.gone ? true : fake_connect(&f, (int)(30 * slow));
 }
 
-static long long drops(const char *name)
+long long drops(const char *name)
 {
 	static unsigned int number;
 	char msg[60], begin[16], answer[80];
@@ -76,8 +76,7 @@ static long long drops(const char *name)
 	return -2;
 }
 
-/* Does a message arrive as it was, over a connection that may have to be made first? */
-static bool echo_once(uint32_t len)
+bool echo_once(uint32_t len)
 {
 	char answer[80], want[80];
 
@@ -215,15 +214,13 @@ static void replies(void)
 
 /* ---- frames */
 
-/* A connection over which a good message was just answered */
-static bool fresh(void)
+bool fresh(void)
 {
 	fake_close(&f);
 	return echo(10);
 }
 
-/* After what the peer did, the connection must end for that reason, and a new one must work. */
-static void ends(const char *name, const char *why, long long before, bool sent)
+void ends(const char *name, const char *why, long long before, bool sent)
 {
 	bool over = fake_ends(&f, 20 * slow);
 	long long after;
@@ -485,6 +482,7 @@ static int peer(const char *self, const char *other)
 	acks();
 	credits();
 	bad_map();
+	joined();
 	harmless();
 	half();
 	no_reads();

@@ -13,7 +13,7 @@ static const struct rds_rdma_peer v4 = {
 };
 
 static const struct rds_rdma_peer v6 = {
-	.version = RDS_RDMA_V4_1, .tos = 255, .credit = 16, .gen = 1,
+	.version = RDS_RDMA_V4_1, .tos = 255, .credit = 16, .joins = true, .gen = 1,
 	.saddr = { 0xfd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
 	.daddr = { 0xfe, 0x80, [15] = 1 },
 };
@@ -41,7 +41,7 @@ static void build_ipv6(void)
 	EXPECT(!memcmp(buf, v6.saddr, 16) && !memcmp(buf + 16, v6.daddr, 16), "addresses");
 	EXPECT_EQ(buf[32], 4);
 	EXPECT_EQ(buf[33], 1);
-	EXPECT_EQ(buf[34], 0);
+	EXPECT_EQ(buf[34], RDS_RDMA_JOINS);
 	EXPECT_EQ(buf[35], 3);
 	EXPECT_EQ(buf[36], 255);
 	EXPECT_EQ(rds_load_be32(buf + 36) & 0xffffff, 0);

@@ -152,6 +152,7 @@ static unsigned int build_privdata(struct rds_rdma_conn *conn, u8 *buf)
 		.version = conn->accepted ? conn->peer.version : RDS_RDMA_V3_1,
 		.tos = addr->tos,
 		.credit = conn->cm.offered,
+		.joins = true,
 		.gen = rds_generation(conn->path),
 	};
 

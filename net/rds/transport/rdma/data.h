@@ -34,6 +34,7 @@
 
 #define RDS_RDMA_FRAG		4096	/* payload of a frame */
 #define RDS_RDMA_HDR		((u32)sizeof(struct rds_wire_header))
+#define RDS_RDMA_JOIN_MAX	4096	/* bytes of a frame with several messages */
 
 /* rds_rdma_conn.blocked */
 #define RDS_RDMA_NO_SLOT	BIT(0)
@@ -60,7 +61,7 @@ struct rds_rdma_slot {
 };
 
 /**
- * struct rds_rdma_recv - a receive (recv.c)
+ * struct rds_rdma_recv - a receive (recv.c, frame.c)
  * @wr: ready for ib_post_recv(); its @next links receives that are not posted
  * @cqe: its completion
  * @conn: whose
@@ -108,6 +109,12 @@ static inline void rds_rdma_hdr_seal(struct rds_rdma_conn *conn, struct rds_wire
 	conn->ack_due = false;
 }
 
+/* What of a full frame did not fit the page of its receive */
+static inline u8 *rds_rdma_recv_tail(struct rds_rdma_recv *r)
+{
+	return &r->conn->rx.tail[(r - r->conn->rx.recvs) * RDS_RDMA_HDR];
+}
+
 #define rds_rdma_count(conn, field)	this_cpu_inc((conn)->stats->field)
 
 /* data.c: a completion with an error, of any kind */
@@ -127,7 +134,17 @@ void rds_rdma_send_stop(struct rds_rdma_conn *conn);
 bool rds_rdma_ack_try(struct rds_rdma_conn *conn);
 void rds_rdma_ack_create(struct rds_rdma_conn *conn);
 
-/* recv.c */
+/* frame.c: a frame came in.  Completion context; fails the connection itself if it must. */
+void rds_rdma_frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r);
+
+/*
+ * recv.c.  _again takes back a receive whose frame is done with, and posts what is due: false if
+ * the device refused, and the caller fails the connection; @frames as in frame_result.
+ * _missing: some of the ring lack pages.  Both with tx_lock held.
+ */
+bool rds_rdma_recv_again(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+			 unsigned int frames);
+bool rds_rdma_recv_missing(const struct rds_rdma_conn *conn);
 int rds_rdma_recv_create(struct rds_rdma_conn *conn);
 void rds_rdma_recv_open(struct rds_rdma_conn *conn);
 void rds_rdma_recv_stop(struct rds_rdma_conn *conn);

@@ -55,6 +55,7 @@ unsigned int rds_rdma_pd_build(u8 *buf, bool ipv6, const struct rds_rdma_peer *p
 	memset(b, 0, PD_BLOCK);
 	b[0] = p->version >> 8;
 	b[1] = p->version & 0xff;
+	b[2] = p->joins ? RDS_RDMA_JOINS : 0;
 	b[3] = RDS_RDMA_MINORS;
 	b[4] = p->tos;
 	store_be32(b + 8, p->ack_seq >> 32);
@@ -107,6 +108,7 @@ bool rds_rdma_pd_parse(const u8 *buf, unsigned int len, bool ipv6, bool request,
 	p->tos = b[4];
 	p->ack_seq = (u64)load_be32(b + 8) << 32 | load_be32(b + 12);
 	p->credit = load_be32(b + 16);
+	p->joins = b[2] & RDS_RDMA_JOINS;
 	p->gen = load_be32(b + 20);
 	return true;
 }

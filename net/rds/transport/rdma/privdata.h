@@ -15,6 +15,7 @@ struct in6_addr;
 #define RDS_RDMA_V4_0		0x0400
 #define RDS_RDMA_V4_1		0x0401
 #define RDS_RDMA_MINORS		0x0003
+#define RDS_RDMA_JOINS		0x80	/* in the upper byte of the mask of minors */
 
 /**
  * struct rds_rdma_peer - what the peer's private data say, in host order
@@ -22,6 +23,8 @@ struct in6_addr;
  * @tos: type of service
  * @ack_seq: acknowledgement
  * @credit: receives it has posted; 0: no flow control
+ * @joins: it sends and takes several messages in one frame: a bit of the mask of minors that
+ *	others do not set and take for a version they do not know
  * @gen: its generation number, from the padding at the end where in-tree sends zeros; 0: none
  * @saddr: its address, v4-mapped for IPv4
  * @daddr: ours
@@ -31,6 +34,7 @@ struct rds_rdma_peer {
 	u8		tos;
 	u64		ack_seq;
 	u32		credit;
+	bool		joins;
 	u32		gen;
 	u8		saddr[16];
 	u8		daddr[16];

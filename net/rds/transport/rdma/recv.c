@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receive ring, and messages out of its frames.
+ * The receive ring; frame.c makes messages of what comes in.
  *
  * A receive is a page and room for what of a frame does not fit it, which is as much as its
  * header takes: most frames then are one entry for the device, and a full one two.  Payload of
@@ -19,7 +19,6 @@
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
-#include <linux/net.h>
 #include <linux/vmalloc.h>
 
 #include "data.h"
@@ -29,11 +28,6 @@
 static struct rds_rdma_recv *recv_of(struct ib_recv_wr *wr)
 {
 	return container_of(wr, struct rds_rdma_recv, wr);
-}
-
-static u8 *recv_tail(struct rds_rdma_recv *r)
-{
-	return &r->conn->rx.tail[(r - r->conn->rx.recvs) * RDS_RDMA_HDR];
 }
 
 static void recv_push(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
@@ -70,8 +64,9 @@ static bool recv_post_due(const struct rds_rdma_conn *conn)
 	return conn->rx.nr_ready * 4 >= conn->rx.target || conn->rx.posted * 2 < conn->rx.target;
 }
 
-static bool recv_missing(const struct rds_rdma_conn *conn)
+bool rds_rdma_recv_missing(const struct rds_rdma_conn *conn)
 {
+	lockdep_assert_held(&conn->tx_lock);
 	return conn->rx.bare &&
 	       conn->rx.posted + conn->rx.nr_ready + conn->rx.taken < conn->rx.target;
 }
@@ -84,7 +79,7 @@ bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp)
 
 	do {
 		spin_lock_bh(&conn->tx_lock);
-		for (n = 0; n < RX_FILL && recv_missing(conn); n++) {
+		for (n = 0; n < RX_FILL && rds_rdma_recv_missing(conn); n++) {
 			r[n] = recv_of(conn->rx.bare);
 			conn->rx.bare = conn->rx.bare->next;
 			conn->rx.taken++;
@@ -142,242 +137,15 @@ static void recv_resize(struct rds_rdma_conn *conn, unsigned int frames)
 		recv_grow(conn, frames * 2);
 }
 
-/* Why a frame cannot be, or RDS_DROP_MAX.  @pay: its payload. */
-static enum rds_drop_reason frame_check(const struct rds_rdma_conn *conn,
-					const struct rds_wire_header *h, u32 pay)
+bool rds_rdma_recv_again(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+			 unsigned int frames)
 {
-	u32 left = conn->rx.inc_left, len = be32_to_cpu(h->len);
-
-	if (conn->rx.inc) {
-		if (h->seq != conn->rx.inc_hdr.seq || h->len != conn->rx.inc_hdr.len ||
-		    h->sport != conn->rx.inc_hdr.sport || h->dport != conn->rx.inc_hdr.dport)
-			return RDS_DROP_BAD_FRAME;
-	} else {
-		if (len > RDS_MAX_MSG_SIZE)
-			return RDS_DROP_BAD_LENGTH;
-		if (h->flags == RDS_WIRE_F_CONG && len != RDS_CONG_MAP_BYTES)
-			return RDS_DROP_BAD_MAP;
-		left = len;
-	}
-	return pay == min_t(u32, left, RDS_RDMA_FRAG) ? RDS_DROP_MAX : RDS_DROP_BAD_FRAME;
-}
-
-/* The page becomes the message's: what follows the header, and what takes the header's place. */
-static bool frame_give(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32 head, u32 tail)
-{
-	struct page *page = r->page;
-
-	get_page(page);
-	if (!rds_rx_add_page(conn->rx.inc, page, RDS_RDMA_HDR, head))
-		goto fail;
-	if (tail) {
-		memcpy(page_address(page), recv_tail(r), tail);
-		get_page(page);
-		if (!rds_rx_add_page(conn->rx.inc, page, 0, tail))
-			goto fail;
-	}
-	rds_rdma_page_lend(r);
-	return true;
-
-fail:
-	put_page(page);
-	return false;
-}
-
-/* Payload of a frame into the message: copied, or the page changes hands. */
-static bool frame_store(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32 pay)
-{
-	u32 head = min_t(u32, pay, RDS_RDMA_FRAG - RDS_RDMA_HDR);
-	u8 *buf = rds_rx_buffer(conn->rx.inc);
-
-	if (!pay)
-		return true;
-	if (pay > head)
-		ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[1].addr, RDS_RDMA_HDR,
-					   DMA_FROM_DEVICE);
-	if (!buf)
-		return frame_give(conn, r, head, pay - head);
-	buf += be32_to_cpu(conn->rx.inc_hdr.len) - conn->rx.inc_left;
-	memcpy(buf, page_address(r->page) + RDS_RDMA_HDR, head);
-	memcpy(buf + head, recv_tail(r), pay - head);
-	return true;
-}
-
-static void frame_deliver(struct rds_rdma_conn *conn)
-{
-	struct rds_incoming *inc = conn->rx.inc;
-	struct rds_rx_batch batch;
-
-	conn->rx.inc = NULL;
-	rds_rdma_count(conn, ib_rx_total_incs);
-	rds_rx_begin(&batch, conn->path);
-	rds_rx_deliver(&batch, inc, &conn->rx.inc_hdr);
-	rds_rx_end(&batch);
-}
-
-/* A frame of a message.  Returns why the connection must end, or RDS_DROP_MAX. */
-static enum rds_drop_reason frame_message(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
-					  const struct rds_wire_header *h, u32 pay)
-{
-	enum rds_drop_reason why = frame_check(conn, h, pay);
-
-	if (unlikely(why != RDS_DROP_MAX))
-		return why;
-	if (!conn->rx.inc) {
-		conn->rx.inc_hdr = *h;
-		conn->rx.inc_left = be32_to_cpu(h->len);
-		conn->rx.inc = rds_rx_alloc(conn->path, conn->rx.inc_left,
-					    h->flags == RDS_WIRE_F_CONG, GFP_ATOMIC);
-		if (unlikely(!conn->rx.inc))
-			return RDS_DROP_NO_MEMORY;
-	}
-	if (unlikely(!frame_store(conn, r, pay)))
-		return RDS_DROP_NO_MEMORY;
-	conn->rx.inc_left -= pay;
-	return RDS_DROP_MAX;
-}
-
-/* What came of a frame, for those who are told after the lock is gone */
-struct frame_result {
-	enum rds_drop_reason	why;
-	bool			acked;
-	bool			writable;
-	bool			fill;
-};
-
-/* What a header says beside its message.  The lock is held. */
-static void frame_header(struct rds_rdma_conn *conn, const struct rds_wire_header *h,
-			 struct frame_result *res)
-{
-	u64 ack = be64_to_cpu(h->ack);
-
-	if (h->credit) {
-		conn->credit.send += h->credit;
-		rds_rdma_count(conn, ib_rx_credit_updates);
-	}
-	if (ack > conn->rx.ack) {
-		if (unlikely(ack > conn->last_seq)) {
-			res->why = RDS_DROP_BAD_ACK;
-			return;
-		}
-		conn->rx.ack = ack;
-		res->acked = true;
-	}
-}
-
-/*
- * The end of a frame, under one hold of the lock: what its header says, its receive posted again,
- * an acknowledgement if one is due.  @complete: its message has been delivered.
- */
-static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
-			 const struct rds_wire_header *h, bool complete, unsigned int frames,
-			 struct frame_result *res)
-{
-	spin_lock(&conn->tx_lock);
 	conn->rx.posted--;
-	rds_rdma_cq_turn(conn, true);
-	frame_header(conn, h, res);
-	if (complete && h->flags != RDS_WIRE_F_CONG) {
-		conn->ack_seq = be64_to_cpu(h->seq);
-		if (h->flags & RDS_WIRE_F_ACK_REQUIRED)
-			conn->ack_due = true;
-	}
 	recv_resize(conn, frames);
 	recv_push(conn, r);
 	if (unlikely(!conn->rx.posted))
 		rds_rdma_count(conn, ib_rx_ring_empty);
-	if (recv_post_due(conn) && !recv_post(conn))
-		res->why = RDS_DROP_SEND_ERROR;
-	if (!rds_rdma_ack_try(conn))
-		res->why = RDS_DROP_SEND_ERROR;
-	if (conn->blocked & RDS_RDMA_NO_CREDIT && rds_rdma_credit_some(&conn->credit)) {
-		conn->blocked = 0;
-		res->writable = true;
-	}
-	res->fill = recv_missing(conn);
-	spin_unlock(&conn->tx_lock);
-}
-
-/* Its receive has a page again, unless there are more than wanted or there is no memory. */
-static void frame_repage(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
-{
-	/* only this context makes rx.posted smaller: looked at without the lock */
-	if (READ_ONCE(conn->rx.posted) + READ_ONCE(conn->rx.nr_ready) >
-	    READ_ONCE(conn->rx.target))
-		rds_rdma_page_free(r);
-	else if (!r->page)
-		rds_rdma_page_add(r, GFP_ATOMIC);
-	else
-		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[0].addr, RDS_RDMA_FRAG,
-					      DMA_FROM_DEVICE);
-}
-
-static bool frame_is_ack(const struct rds_wire_header *h, u32 pay)
-{
-	return !h->sport && !h->dport && !pay;
-}
-
-static void frame_invalidated(struct rds_rdma_conn *conn, u32 rkey)
-{
-	rds_rdma_mr_invalidated(conn->dev, rkey);
-	rds_mr_retired(conn->path, rkey);
-}
-
-static void frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
-{
-	struct frame_result res = { .why = RDS_DROP_MAX };
-	struct rds_wire_header hdr, *h = &hdr;
-	bool complete = false;
-	unsigned int frames = 0;
-	u32 pay;
-
-	if (r->retired)
-		frame_invalidated(conn, r->retired);
-	if (r->bytes < RDS_RDMA_HDR) {
-		res.why = RDS_DROP_BAD_FRAME;
-		goto fail;
-	}
-	ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[0].addr,
-				   min_t(u32, r->bytes, RDS_RDMA_FRAG), DMA_FROM_DEVICE);
-	/* its page may be a message's when it is looked at last */
-	memcpy(h, page_address(r->page), sizeof(*h));
-	if (h->csum && rds_rdma_hdr_sum(h) != 0xffff) {
-		res.why = RDS_DROP_BAD_CSUM;
-		goto fail;
-	}
-	pay = r->bytes - RDS_RDMA_HDR;
-	if (frame_is_ack(h, pay)) {
-		rds_rdma_count(conn, ib_ack_received);
-	} else {
-		if (!conn->rx.inc)
-			frames = be32_to_cpu(h->len) / RDS_RDMA_FRAG;
-		res.why = frame_message(conn, r, h, pay);
-		if (unlikely(res.why != RDS_DROP_MAX))
-			goto fail;
-		complete = !conn->rx.inc_left;
-		if (complete)
-			frame_deliver(conn);
-	}
-	rds_rdma_count(conn, ib_rx_total_frags);
-	if (unlikely(conn->silent))
-		rds_rdma_conn_heard(conn);
-	frame_repage(conn, r);
-	frame_finish(conn, r, h, complete, frames, &res);
-	if (res.acked)
-		rds_path_acked(conn->path, conn->rx.ack);
-	if (res.writable)
-		rds_path_writable(conn->path);
-	if (unlikely(res.fill)) {
-		rds_rdma_count(conn, ib_rx_refill_from_cq);
-		if (!rds_rdma_recv_fill(conn, GFP_ATOMIC))
-			rds_rdma_data_kick(conn);
-	}
-	if (likely(res.why == RDS_DROP_MAX))
-		return;
-fail:
-	net_info_ratelimited("rds_rdma: frame from %pI6c of %u bytes not usable: reason %u\n",
-			     &conn->path->addr->faddr, r->bytes, res.why);
-	rds_rdma_conn_fail(conn, res.why);
+	return !recv_post_due(conn) || recv_post(conn);
 }
 
 /*
@@ -419,7 +187,7 @@ void rds_rdma_recv_open(struct rds_rdma_conn *conn)
 		for (; wr; wr = next) {
 			next = wr->next;
 			if (!READ_ONCE(conn->ending))
-				frame_in(conn, recv_of(wr));
+				rds_rdma_frame_in(conn, recv_of(wr));
 		}
 	}
 	local_bh_enable();
@@ -442,7 +210,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	 * kept, the next one would make a duplicate of it when it is sent again.
 	 */
 	if (likely(!READ_ONCE(conn->ending)) && likely(!recv_early(conn, r)))
-		frame_in(conn, r);
+		rds_rdma_frame_in(conn, r);
 }
 
 int rds_rdma_recv_create(struct rds_rdma_conn *conn)

@@ -38,7 +38,7 @@ struct rds_rdma_lent {
 #define RDS_RDMA_OP_SGE		17	/* 64 KiB, wherever in its first page they start */
 
 /**
- * struct rds_rdma_rx - receive side of a connection (recv.c)
+ * struct rds_rdma_rx - receive side of a connection (recv.c, frame.c)
  * @recvs: RDS_RDMA_RECV_MAX
  * @tail: the end of full frames, RDS_RDMA_HDR bytes for each of @recvs, one mapped array
  * @tail_dma: its bus address

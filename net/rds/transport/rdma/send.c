@@ -8,6 +8,10 @@
  * stays where it is.  Each slot holds the pages it refers to.  A frame that the device takes
  * inline is copied when it is posted, and its slot holds nothing.
  *
+ * Small messages that wait one behind the other go out in one frame, if the peer takes such: they
+ * are copied to a page of the slot's own, each with its header (Documentation/rdma.rst, "Joined
+ * messages").  None is held back to be joined.
+ *
  * A message may be taken in part: rds_tx_batch.off then is the header and a multiple of
  * RDS_RDMA_FRAG.  Its operations were posted by this connection in that case, or it has none.
  * A message whose operations are posted (rds_tx_ops.posted) and of which no frame is taken was
@@ -25,6 +29,7 @@
 #include "data.h"
 
 #define TX_CHAIN	32U	/* frames in one call of the device */
+#define TX_COPY		32768U	/* bytes copied under one hold of the lock; a frame may go over */
 #define TX_LARGE	1024	/* payload from here on is not held without a completion to come */
 
 /* Messages and bytes that may be unacknowledged before one asks for it (wire 4.8) */
@@ -38,6 +43,7 @@
  * @last: last of it
  * @n: frames
  * @bytes: payload in them
+ * @copied: bytes in frames of joined messages
  */
 struct tx_run {
 	struct rds_rdma_conn	*conn;
@@ -45,6 +51,7 @@ struct tx_run {
 	struct rds_rdma_slot	*last;
 	unsigned int		n;
 	unsigned int		bytes;
+	unsigned int		copied;
 };
 
 /* Next byte of payload to take */
@@ -181,6 +188,22 @@ static void tx_signal(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot)
 	conn->unsignalled = 0;
 }
 
+/* The frame in @slot is built: it goes with the chain. */
+static void tx_run_add(struct tx_run *run, struct rds_rdma_slot *slot)
+{
+	struct rds_rdma_conn *conn = run->conn;
+
+	if (conn->dev->props.write_early || conn->unsignalled++ >= tx_max_unsignalled())
+		tx_signal(conn, slot);
+	rds_rdma_cq_turn(conn, false);
+	slot->pos = conn->tx_head++;
+	if (run->n++)
+		run->last->wr.next = &slot->wr;
+	else
+		run->first = slot;
+	run->last = slot;
+}
+
 /*
  * One frame: @len bytes of payload at @cur.  Returns what is missing, RDS_RDMA_NO_*.
  */
@@ -229,15 +252,7 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cur
 	else
 		ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr, sizeof(*h),
 					      DMA_TO_DEVICE);
-	if (conn->dev->props.write_early || conn->unsignalled++ >= tx_max_unsignalled())
-		tx_signal(conn, slot);
-	rds_rdma_cq_turn(conn, false);
-	slot->pos = conn->tx_head++;
-	if (run->n++)
-		run->last->wr.next = &slot->wr;
-	else
-		run->first = slot;
-	run->last = slot;
+	tx_run_add(run, slot);
 	run->bytes += len;
 	return 0;
 }
@@ -285,6 +300,111 @@ static u8 tx_message(struct tx_run *run, struct rds_tx_batch *batch)
 	return why;
 }
 
+/* May a message share a frame?  Not with operations, whose flags are those of the frame. */
+static bool tx_joins(const struct rds_tx_msg *m, unsigned int room)
+{
+	return m->bytes <= room && !m->ops && m->hdr->flags != RDS_WIRE_F_CONG;
+}
+
+/* Bytes of a frame with as many of the messages that wait as fit; 0: the first goes alone. */
+static unsigned int tx_join_bytes(const struct rds_rdma_conn *conn,
+				  const struct rds_tx_batch *batch)
+{
+	const struct rds_tx_msg *m = batch->cur;
+	unsigned int bytes = 0;
+
+	if (!conn->peer.joins || batch->off || list_is_last(&m->list, batch->head))
+		return 0;
+	while (tx_joins(m, RDS_RDMA_JOIN_MAX - bytes)) {
+		bytes += m->bytes;
+		if (list_is_last(&m->list, batch->head))
+			break;
+		m = list_next_entry(m, list);
+	}
+	return bytes > batch->cur->bytes ? bytes : 0;
+}
+
+/* The page that joined messages are copied to becomes the slot's. */
+static u8 *tx_slot_page(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
+			unsigned int bytes)
+{
+	struct page *page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+	struct ib_device *ib = conn->dev->ib;
+
+	if (!page)
+		return NULL;
+	slot->sge[0].addr = ib_dma_map_page(ib, page, 0, bytes, DMA_TO_DEVICE);
+	if (unlikely(ib_dma_mapping_error(ib, slot->sge[0].addr))) {
+		__free_page(page);
+		return NULL;
+	}
+	slot->sge[0].length = bytes;
+	slot->page[0] = page;
+	slot->wr.num_sge = 1;
+	return page_address(page);
+}
+
+/* A message behind others of its frame; their first header tells of acknowledgement and credit. */
+static void tx_join(struct rds_rdma_conn *conn, u8 *to, const struct rds_tx_msg *m)
+{
+	struct rds_wire_header *h = (struct rds_wire_header *)to;
+	const struct bio_vec *bv = m->bv;
+	unsigned int i;
+
+	for (i = 0; i < m->nr_bv; to += bv[i++].bv_len)
+		memcpy_from_page(to, bv[i].bv_page, bv[i].bv_offset, bv[i].bv_len);
+	h->flags = tx_msg_flags(conn, m);
+	h->ack = 0;
+	h->credit = 0;
+	h->csum = 0;
+	h->csum = (__force __be16)(u16)~rds_rdma_hdr_sum(h);
+	conn->last_seq = max(conn->last_seq, be64_to_cpu(h->seq));
+	rds_rdma_count(conn, rdma_tx_joined);
+}
+
+/*
+ * One frame of the next messages, @bytes of them.  Returns what is missing; without a page they
+ * go out one by one.
+ */
+static u8 tx_joined(struct tx_run *run, struct rds_tx_batch *batch, unsigned int bytes)
+{
+	struct rds_rdma_conn *conn = run->conn;
+	struct rds_rdma_slot *slot = &conn->slots[conn->tx_head % RDS_RDMA_SEND_SLOTS];
+	unsigned int off;
+	u8 *buf;
+
+	if (conn->tx_head - conn->tx_tail == RDS_RDMA_SEND_SLOTS)
+		return RDS_RDMA_NO_SLOT;
+	if (!rds_rdma_credit_some(&conn->credit))
+		return RDS_RDMA_NO_CREDIT;
+	buf = tx_slot_page(conn, slot, bytes);
+	if (unlikely(!buf))
+		return tx_message(run, batch);
+	rds_rdma_credit_take(&conn->credit, 1);
+	for (off = 0; off < bytes;) {
+		tx_join(conn, buf + off, batch->cur);
+		off += batch->cur->bytes;
+		tx_msg_taken(batch, batch->cur);
+	}
+	if (conn->ack_due)
+		rds_rdma_count(conn, ib_ack_send_piggybacked);
+	rds_rdma_hdr_seal(conn, (struct rds_wire_header *)buf);
+	ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr, bytes, DMA_TO_DEVICE);
+	slot->wr.opcode = IB_WR_SEND;
+	slot->wr.send_flags = IB_SEND_SOLICITED;
+	tx_run_add(run, slot);
+	run->bytes += bytes;
+	run->copied += bytes;
+	return 0;
+}
+
+static u8 tx_next(struct tx_run *run, struct rds_tx_batch *batch)
+{
+	unsigned int bytes = tx_join_bytes(run->conn, batch);
+
+	return bytes ? tx_joined(run, batch, bytes) : tx_message(run, batch);
+}
+
 /* Are its operations still to be posted, or is it not to be sent at all? */
 static bool tx_ops_first(const struct rds_tx_batch *batch)
 {
@@ -316,11 +436,12 @@ static int tx_chain(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
 		ret = -EIO;
 	else if (unlikely(conn->op_fenced))
 		why = RDS_RDMA_NO_OP;
-	while (!ret && !why && batch->cur && run.n < TX_CHAIN && !tx_ops_first(batch))
-		why = tx_message(&run, batch);
+	while (!ret && !why && batch->cur && run.n < TX_CHAIN && run.copied < TX_COPY &&
+	       !tx_ops_first(batch))
+		why = tx_next(&run, batch);
 	if (run.n) {
 		run.last->wr.next = NULL;
-		if (conn->unsignalled && (run.n > 1 || run.bytes > TX_LARGE))
+		if (conn->unsignalled && (run.n > 1 || run.bytes > TX_LARGE || run.copied))
 			tx_signal(conn, run.last);
 		ret = ib_post_send(conn->qp, &run.first->wr, &bad);
 	}

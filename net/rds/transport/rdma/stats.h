@@ -59,7 +59,9 @@ struct net;
 	_(rdma_conn_failed)		\
 	_(rdma_registrar_rebuilt)	\
 	_(rdma_rx_grown)		\
-	_(rdma_rx_shrunk)
+	_(rdma_rx_shrunk)		\
+	_(rdma_tx_joined)		\
+	_(rdma_rx_joined)
 
 struct rds_rdma_stats {
 #define RDS_RDMA_STATS_FIELD(name)	u64 name;
