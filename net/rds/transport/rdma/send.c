@@ -23,6 +23,7 @@
  * data have left (rds_rdma_props.write_early) every frame is signalled: the device then copies
  * them first (siw), and may otherwise look at a header that is another frame's by then.
  */
+#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 
@@ -344,21 +345,29 @@ static u8 *tx_slot_page(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
 	return page_address(page);
 }
 
-/* A message behind others of its frame; their first header tells of acknowledgement and credit. */
+/*
+ * A message at its place in a frame, wherever that is aligned.  The first header of the frame
+ * tells of acknowledgement and credit.
+ */
 static void tx_join(struct rds_rdma_conn *conn, u8 *to, const struct rds_tx_msg *m)
 {
-	struct rds_wire_header *h = (struct rds_wire_header *)to;
-	const struct bio_vec *bv = m->bv;
-	unsigned int i;
+	struct rds_wire_header h = *m->hdr;
+	unsigned int i, off = 0;
+	void *from;
 
-	for (i = 0; i < m->nr_bv; to += bv[i++].bv_len)
-		memcpy_from_page(to, bv[i].bv_page, bv[i].bv_offset, bv[i].bv_len);
-	h->flags = tx_msg_flags(conn, m);
-	h->ack = 0;
-	h->credit = 0;
-	h->csum = 0;
-	h->csum = (__force __be16)(u16)~rds_rdma_hdr_sum(h);
-	conn->last_seq = max(conn->last_seq, be64_to_cpu(h->seq));
+	for (i = 0; i < m->nr_bv; off += m->bv[i++].bv_len) {
+		/* a user's lie within one page each, and the core's own are never high memory */
+		from = bvec_kmap_local(&m->bv[i]);
+		memcpy(to + off, from, m->bv[i].bv_len);
+		kunmap_local(from);
+	}
+	h.flags = tx_msg_flags(conn, m);
+	h.ack = 0;
+	h.credit = 0;
+	h.csum = 0;
+	h.csum = (__force __be16)(u16)~rds_rdma_hdr_sum(&h);
+	memcpy(to, &h, sizeof(h));
+	conn->last_seq = max(conn->last_seq, be64_to_cpu(h.seq));
 	rds_rdma_count(conn, rdma_tx_joined);
 }
 
