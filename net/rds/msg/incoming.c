@@ -120,13 +120,17 @@ bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb, unsigned int 
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_add_skb, RDS_NS);
 
-/* Room for one more page fragment.  The first ones are where a short payload would be. */
+/*
+ * Room for one more page fragment.  The first ones are where a short payload would be; beyond
+ * them there is room for as many as the message takes if each fills a page.
+ */
 static bool inc_grow_pages(struct rds_incoming *inc)
 {
-	unsigned int max = inc->max ? inc->max * 2 : sizeof(inc->inl) / sizeof(*inc->bv);
+	unsigned int max = sizeof(inc->inl) / sizeof(*inc->bv);
 	struct bio_vec *bv = (struct bio_vec *)inc->inl;
 
 	if (inc->max) {
+		max = max(inc->max * 2U, inc->len / PAGE_SIZE + 1);
 		bv = krealloc(inc->bv == bv ? NULL : inc->bv, max * sizeof(*bv),
 			      GFP_ATOMIC | __GFP_NOWARN);
 		if (!bv)

@@ -65,10 +65,10 @@ struct rds_rdma_slot {
  * @wr: ready for ib_post_recv(); its @next links receives that are not posted
  * @cqe: its completion
  * @conn: whose
- * @page: header and payload, mapped; NULL if there is none
+ * @page: payload, mapped; NULL if there is none
  * @bytes: of the frame that came
  * @retired: key that it ended (Send with Invalidate), or 0
- * @sge: @page, and its part of rds_rdma_rx.tail
+ * @sge: its header in rds_rdma_rx.hdr, and @page: RDS_RDMA_RECV_HDR, RDS_RDMA_RECV_PAGE
  */
 struct rds_rdma_recv {
 	struct ib_recv_wr	wr;
@@ -79,6 +79,9 @@ struct rds_rdma_recv {
 	u32			retired;
 	struct ib_sge		sge[2];
 };
+
+#define RDS_RDMA_RECV_HDR	0
+#define RDS_RDMA_RECV_PAGE	1
 
 /*
  * Sum of a header for its checksum, folded but not complemented.  A ones-complement sum may be
@@ -109,10 +112,10 @@ static inline void rds_rdma_hdr_seal(struct rds_rdma_conn *conn, struct rds_wire
 	conn->ack_due = false;
 }
 
-/* What of a full frame did not fit the page of its receive */
-static inline u8 *rds_rdma_recv_tail(struct rds_rdma_recv *r)
+/* The first header of a frame; it stays until the receive is posted again. */
+static inline const struct rds_wire_header *rds_rdma_recv_hdr(const struct rds_rdma_recv *r)
 {
-	return &r->conn->rx.tail[(r - r->conn->rx.recvs) * RDS_RDMA_HDR];
+	return &r->conn->rx.hdr[r - r->conn->rx.recvs];
 }
 
 #define rds_rdma_count(conn, field)	this_cpu_inc((conn)->stats->field)

@@ -69,44 +69,24 @@ static enum rds_drop_reason frame_check(const struct rds_rdma_conn *conn,
 	return pay == min_t(u32, left, RDS_RDMA_FRAG) ? RDS_DROP_MAX : RDS_DROP_BAD_FRAME;
 }
 
-/* The page becomes the message's: what follows the header, and what takes the header's place. */
-static bool frame_give(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32 head, u32 tail)
-{
-	struct page *page = r->page;
-
-	get_page(page);
-	if (!rds_rx_add_page(conn->rx.inc, page, RDS_RDMA_HDR, head))
-		goto fail;
-	if (tail) {
-		memcpy(page_address(page), rds_rdma_recv_tail(r), tail);
-		get_page(page);
-		if (!rds_rx_add_page(conn->rx.inc, page, 0, tail))
-			goto fail;
-	}
-	rds_rdma_page_lend(r);
-	return true;
-
-fail:
-	put_page(page);
-	return false;
-}
-
 /* Payload of a frame into the message: copied, or the page changes hands. */
 static bool frame_store(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32 pay)
 {
-	u32 head = min_t(u32, pay, RDS_RDMA_FRAG - RDS_RDMA_HDR);
 	u8 *buf = rds_rx_buffer(conn->rx.inc);
 
 	if (!pay)
 		return true;
-	if (pay > head)
-		ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[1].addr, RDS_RDMA_HDR,
-					   DMA_FROM_DEVICE);
-	if (!buf)
-		return frame_give(conn, r, head, pay - head);
-	buf += be32_to_cpu(conn->rx.inc_hdr.len) - conn->rx.inc_left;
-	memcpy(buf, page_address(r->page) + RDS_RDMA_HDR, head);
-	memcpy(buf + head, rds_rdma_recv_tail(r), pay - head);
+	if (buf) {
+		buf += be32_to_cpu(conn->rx.inc_hdr.len) - conn->rx.inc_left;
+		memcpy(buf, page_address(r->page), pay);
+		return true;
+	}
+	get_page(r->page);
+	if (!rds_rx_add_page(conn->rx.inc, r->page, 0, pay)) {
+		put_page(r->page);
+		return false;
+	}
+	rds_rdma_page_lend(r);
 	return true;
 }
 
@@ -156,16 +136,14 @@ static bool frame_is_joined(const struct rds_rdma_conn *conn, const struct rds_w
 	return conn->peer.joins && !conn->rx.inc && pay > be32_to_cpu(h->len);
 }
 
-/* Why a message at @off of a frame cannot be, or RDS_DROP_MAX. */
-static enum rds_drop_reason joined_check(const struct rds_rdma_recv *r, u32 off,
-					 const struct rds_wire_header *h)
+/* Why a message with @left bytes behind its header cannot be, or RDS_DROP_MAX. */
+static enum rds_drop_reason joined_check(const struct rds_wire_header *h, u32 left)
 {
 	u32 len = be32_to_cpu(h->len);
 
-	if (off && h->csum && rds_rdma_hdr_sum(h) != 0xffff)
+	if (h->csum && rds_rdma_hdr_sum(h) != 0xffff)
 		return RDS_DROP_BAD_CSUM;
-	if (len > r->bytes - off - RDS_RDMA_HDR || h->flags == RDS_WIRE_F_CONG ||
-	    frame_is_ack(h, len))
+	if (len > left || h->flags == RDS_WIRE_F_CONG || frame_is_ack(h, len))
 		return RDS_DROP_BAD_FRAME;
 	return RDS_DROP_MAX;
 }
@@ -189,27 +167,29 @@ static bool joined_store(struct rds_rdma_recv *r, struct rds_incoming *inc, u32 
 	return true;
 }
 
-/* Messages that came in one frame; @h is a copy of the first header, and is used up. */
+/*
+ * Messages that came in one frame.  @h is the first header, what is behind it is in the page:
+ * a payload, a header, a payload, and so on; the last payload ends with the frame.
+ */
 static enum rds_drop_reason frame_joined(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
-					 struct rds_wire_header *h, struct frame_result *res)
+					 const struct rds_wire_header *h,
+					 struct frame_result *res)
 {
-	enum rds_drop_reason why = RDS_DROP_BAD_FRAME;
+	u32 off = 0, end = r->bytes - RDS_RDMA_HDR, len;
+	struct rds_wire_header next;
 	struct rds_incoming *inc;
 	struct rds_rx_batch batch;
+	enum rds_drop_reason why;
 	bool lent = false;
-	u32 off = 0, len;
 
 	if (r->bytes > RDS_RDMA_JOIN_MAX)
 		return RDS_DROP_BAD_FRAME;
 	rds_rx_begin(&batch, conn->path);
-	while (off + RDS_RDMA_HDR <= r->bytes) {
-		if (off)
-			memcpy(h, page_address(r->page) + off, sizeof(*h));
-		why = joined_check(r, off, h);
+	for (;; h = &next) {
+		why = joined_check(h, end - off);
 		if (unlikely(why != RDS_DROP_MAX))
 			break;
 		len = be32_to_cpu(h->len);
-		off += RDS_RDMA_HDR;
 		inc = rds_rx_alloc(conn->path, len, false, GFP_ATOMIC);
 		if (unlikely(!inc || !joined_store(r, inc, off, len, &lent))) {
 			rds_rx_free(inc);
@@ -221,12 +201,19 @@ static enum rds_drop_reason frame_joined(struct rds_rdma_conn *conn, struct rds_
 		rds_rdma_count(conn, rdma_rx_joined);
 		rds_rx_deliver(&batch, inc, h);
 		frame_complete(res, h);
+		if (off == end)
+			break;
+		if (unlikely(end - off < RDS_RDMA_HDR)) {
+			why = RDS_DROP_BAD_FRAME;
+			break;
+		}
+		memcpy(&next, page_address(r->page) + off, sizeof(next));
+		off += RDS_RDMA_HDR;
 	}
 	rds_rx_end(&batch);
 	if (lent)
 		rds_rdma_page_lend(r);
-	/* the last one ends with the frame */
-	return why == RDS_DROP_MAX && off != r->bytes ? RDS_DROP_BAD_FRAME : why;
+	return why;
 }
 
 /* What a header says beside its message.  The lock is held. */
@@ -259,6 +246,8 @@ static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
 	spin_lock(&conn->tx_lock);
 	rds_rdma_cq_turn(conn, true);
 	frame_header(conn, h, res);
+	ib_dma_sync_single_for_device(conn->dev->ib, r->sge[RDS_RDMA_RECV_HDR].addr,
+				      RDS_RDMA_HDR, DMA_FROM_DEVICE);
 	if (res->seq)
 		conn->ack_seq = res->seq;
 	if (res->ack_required)
@@ -283,8 +272,8 @@ static void frame_repage(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 	else if (!r->page)
 		rds_rdma_page_add(r, GFP_ATOMIC);
 	else
-		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[0].addr, RDS_RDMA_FRAG,
-					      DMA_FROM_DEVICE);
+		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[RDS_RDMA_RECV_PAGE].addr,
+					      RDS_RDMA_FRAG, DMA_FROM_DEVICE);
 }
 
 static void frame_invalidated(struct rds_rdma_conn *conn, u32 rkey)
@@ -299,7 +288,6 @@ static enum rds_drop_reason frame_payload(struct rds_rdma_conn *conn, struct rds
 					  struct frame_result *res)
 {
 	u32 pay = r->bytes - RDS_RDMA_HDR;
-	struct rds_wire_header each;
 
 	if (frame_is_ack(h, pay)) {
 		rds_rdma_count(conn, ib_ack_received);
@@ -307,23 +295,23 @@ static enum rds_drop_reason frame_payload(struct rds_rdma_conn *conn, struct rds
 	}
 	if (!frame_is_joined(conn, h, pay))
 		return frame_message(conn, r, h, pay, res);
-	each = *h;
-	return frame_joined(conn, r, &each, res);
+	return frame_joined(conn, r, h, res);
 }
 
 void rds_rdma_frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 {
 	struct frame_result res = { .why = RDS_DROP_BAD_FRAME };
-	struct rds_wire_header hdr, *h = &hdr;
+	const struct rds_wire_header *h = rds_rdma_recv_hdr(r);
 
 	if (r->retired)
 		frame_invalidated(conn, r->retired);
 	if (r->bytes < RDS_RDMA_HDR)
 		goto fail;
-	ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[0].addr,
-				   min_t(u32, r->bytes, RDS_RDMA_FRAG), DMA_FROM_DEVICE);
-	/* its page may be a message's when it is looked at last */
-	memcpy(h, page_address(r->page), sizeof(*h));
+	ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[RDS_RDMA_RECV_HDR].addr, RDS_RDMA_HDR,
+				   DMA_FROM_DEVICE);
+	if (r->bytes > RDS_RDMA_HDR)
+		ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[RDS_RDMA_RECV_PAGE].addr,
+					   r->bytes - RDS_RDMA_HDR, DMA_FROM_DEVICE);
 	if (h->csum && rds_rdma_hdr_sum(h) != 0xffff) {
 		res.why = RDS_DROP_BAD_CSUM;
 		goto fail;

@@ -2,12 +2,9 @@
 /*
  * The receive ring; frame.c makes messages of what comes in.
  *
- * A receive is a page and room for what of a frame does not fit it, which is as much as its
- * header takes: most frames then are one entry for the device, and a full one two.  Payload of
- * large messages stays in the page, which goes to the message and is replaced; what did not fit
- * goes where the header was, so the page is two pieces of the message, the second in front of the
- * first (rxpage.c).  Small payload is copied, and the page is used again.  Receives are posted
- * again some at a time.
+ * A receive is room for a header and a page for what follows it.  Payload of large messages stays
+ * in the page, which goes to the message and is replaced (rxpage.c).  Small payload is copied, and
+ * the page is used again.  Receives are posted again some at a time.
  *
  * The ring is as large as traffic asks for: the first frame of a message says how many follow,
  * and a stream of small messages shows by how many arrive within a tick.  Posted receives cannot
@@ -218,20 +215,21 @@ int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 	struct ib_device *ib = conn->dev->ib;
 	size_t bytes = RDS_RDMA_RECV_MAX * RDS_RDMA_HDR;
 	struct rds_rdma_recv *r;
-	void *tail;
+	struct ib_sge *sge;
+	void *hdr;
 	int i;
 
 	conn->rx.target = RDS_RDMA_RECV_MIN;
 	conn->rx.second = jiffies;
 	conn->rx.early_end = &conn->rx.early;
 	conn->rx.recvs = vzalloc(array_size(RDS_RDMA_RECV_MAX, sizeof(*conn->rx.recvs)));
-	tail = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO);
-	if (!conn->rx.recvs || !tail)
+	hdr = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO);
+	if (!conn->rx.recvs || !hdr)
 		goto nomem;
-	conn->rx.tail_dma = ib_dma_map_single(ib, tail, bytes, DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(ib, conn->rx.tail_dma))
+	conn->rx.hdr_dma = ib_dma_map_single(ib, hdr, bytes, DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ib, conn->rx.hdr_dma))
 		goto nomem;
-	conn->rx.tail = tail;
+	conn->rx.hdr = hdr;
 	for (i = RDS_RDMA_RECV_MAX - 1; i >= 0; i--) {
 		r = &conn->rx.recvs[i];
 		r->conn = conn;
@@ -239,19 +237,21 @@ int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 		r->wr.wr_cqe = &r->cqe;
 		r->wr.sg_list = r->sge;
 		r->wr.num_sge = 2;
-		r->sge[0].length = RDS_RDMA_FRAG;
-		r->sge[0].lkey = conn->dev->pd->local_dma_lkey;
-		r->sge[1].addr = conn->rx.tail_dma + i * RDS_RDMA_HDR;
-		r->sge[1].length = RDS_RDMA_HDR;
-		r->sge[1].lkey = conn->dev->pd->local_dma_lkey;
+		sge = &r->sge[RDS_RDMA_RECV_HDR];
+		sge->addr = conn->rx.hdr_dma + i * RDS_RDMA_HDR;
+		sge->length = RDS_RDMA_HDR;
+		sge->lkey = conn->dev->pd->local_dma_lkey;
+		sge = &r->sge[RDS_RDMA_RECV_PAGE];
+		sge->length = RDS_RDMA_FRAG;
+		sge->lkey = conn->dev->pd->local_dma_lkey;
 		r->wr.next = conn->rx.bare;
 		conn->rx.bare = &r->wr;
 	}
 	return 0;
 
 nomem:
-	if (tail)
-		free_pages_exact(tail, bytes);
+	if (hdr)
+		free_pages_exact(hdr, bytes);
 	return -ENOMEM;
 }
 
@@ -262,12 +262,12 @@ void rds_rdma_recv_stop(struct rds_rdma_conn *conn)
 
 	rds_rx_free(conn->rx.inc);
 	conn->rx.inc = NULL;
-	if (conn->rx.tail) {
+	if (conn->rx.hdr) {
 		for (i = 0; i < RDS_RDMA_RECV_MAX; i++)
 			rds_rdma_page_free(&conn->rx.recvs[i]);
-		ib_dma_unmap_single(conn->dev->ib, conn->rx.tail_dma, bytes, DMA_FROM_DEVICE);
-		free_pages_exact(conn->rx.tail, bytes);
-		conn->rx.tail = NULL;
+		ib_dma_unmap_single(conn->dev->ib, conn->rx.hdr_dma, bytes, DMA_FROM_DEVICE);
+		free_pages_exact(conn->rx.hdr, bytes);
+		conn->rx.hdr = NULL;
 	}
 	vfree(conn->rx.recvs);
 	conn->rx.recvs = NULL;

@@ -40,8 +40,8 @@ struct rds_rdma_lent {
 /**
  * struct rds_rdma_rx - receive side of a connection (recv.c, frame.c)
  * @recvs: RDS_RDMA_RECV_MAX
- * @tail: the end of full frames, RDS_RDMA_HDR bytes for each of @recvs, one mapped array
- * @tail_dma: its bus address
+ * @hdr: headers of received frames, one for each of @recvs, one mapped array
+ * @hdr_dma: its bus address
  * @bare: receives without a page, linked
  * @ready: receives with a page, to be posted, linked
  * @nr_ready: their number
@@ -70,8 +70,8 @@ struct rds_rdma_lent {
  */
 struct rds_rdma_rx {
 	struct rds_rdma_recv	*recvs;
-	u8			*tail;
-	u64			tail_dma;
+	struct rds_wire_header	*hdr;
+	u64			hdr_dma;
 	struct ib_recv_wr	*bare;
 	struct ib_recv_wr	*ready;
 	unsigned int		nr_ready;

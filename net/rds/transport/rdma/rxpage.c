@@ -28,7 +28,7 @@ bool rds_rdma_page_add(struct rds_rdma_recv *r, gfp_t gfp)
 		return false;
 	addr = ib_dma_map_page(ib, r->page, 0, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
 	if (!ib_dma_mapping_error(ib, addr)) {
-		r->sge[0].addr = addr;
+		r->sge[RDS_RDMA_RECV_PAGE].addr = addr;
 		return true;
 	}
 	__free_page(r->page);
@@ -55,7 +55,7 @@ void rds_rdma_page_free(struct rds_rdma_recv *r)
 {
 	if (!r->page)
 		return;
-	page_release(r->conn, r->page, r->sge[0].addr);
+	page_release(r->conn, r->page, r->sge[RDS_RDMA_RECV_PAGE].addr);
 	r->page = NULL;
 }
 
@@ -86,7 +86,7 @@ void rds_rdma_page_lend(struct rds_rdma_recv *r)
 	struct rds_rdma_conn *conn = r->conn;
 	struct page *page = r->page, *old = NULL;
 	struct rds_rdma_rx *rx = &conn->rx;
-	u64 addr = r->sge[0].addr, old_addr;
+	u64 addr = r->sge[RDS_RDMA_RECV_PAGE].addr, old_addr;
 
 	r->page = NULL;
 	if (unlikely(!rx->lent))
@@ -98,7 +98,7 @@ void rds_rdma_page_lend(struct rds_rdma_recv *r)
 	}
 	spin_lock(&conn->tx_lock);
 	if (rds_rdma_page_back(rx))
-		r->page = lent_pop(rx, &r->sge[0].addr);
+		r->page = lent_pop(rx, &r->sge[RDS_RDMA_RECV_PAGE].addr);
 	else if (rx->lent_head - rx->lent_tail == RDS_RDMA_LENT)
 		old = lent_pop(rx, &old_addr);
 	rx->lent[rx->lent_head++ % RDS_RDMA_LENT] = (struct rds_rdma_lent){ page, addr };
@@ -106,7 +106,7 @@ void rds_rdma_page_lend(struct rds_rdma_recv *r)
 	if (old)
 		page_release(conn, old, old_addr);
 	if (r->page)
-		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[0].addr, RDS_RDMA_FRAG,
+		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[RDS_RDMA_RECV_PAGE].addr, RDS_RDMA_FRAG,
 					      DMA_FROM_DEVICE);
 	if (unlikely(!rx->lent_held)) {
 		rx->lent_held = true;
