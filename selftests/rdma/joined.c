@@ -99,7 +99,8 @@ void test_joined(struct rt *r)
 	tx = counter("rdma_tx_joined") - tx;
 	rx = agent_counter(r, "rdma_rx_joined") - rx;
 	if (r->ours && r->peer_ours)
-		rt_ok(tx > 1 && rx == tx, "rdma.joined.some # %ld sent, %ld received", tx, rx);
+		/* a connection that ends takes frames with it, whose messages are sent again */
+		rt_ok(rx > 1 && tx >= rx, "rdma.joined.some # %ld sent, %ld received", tx, rx);
 	else
 		rt_ok(!tx && !rx, "rdma.joined.none # %ld sent, %ld received", tx, rx);
 }
