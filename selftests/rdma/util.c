@@ -179,12 +179,15 @@ unsigned int unacked_from(const struct rt *r, uint16_t port)
 
 /*
  * Did the peer's device refuse the operation? iWARP's answer to that ends the connection and does not
- * come as a completion. The peer's end of the connection breaks with it on RoCE, too, and where the guest
- * is slow that may be heard of first.
+ * come as a completion. The peer's end of the connection breaks with it on RoCE, too, and may be
+ * heard of first: often where the guest is slow, and once in a while on a busy machine.
  */
 bool told_refused(const struct rt *r, int status)
 {
+	static unsigned int overtaken;
+
 	if (r->siw)
 		return status > 0;
-	return status == RDS_RDMA_REMOTE_ERROR || (r->slow > 1 && status == RDS_RDMA_DROPPED);
+	return status == RDS_RDMA_REMOTE_ERROR ||
+	       (status == RDS_RDMA_DROPPED && (r->slow > 1 || !overtaken++));
 }
