@@ -26,6 +26,7 @@ void rds_endpoint_setup(struct rds_sock *rs, struct rds_net *rn)
 	INIT_HLIST_NODE(&rs->bind_node);
 	spin_lock_init(&rs->lock);
 	init_waitqueue_head(&rs->snd_wait);
+	rds_txpages_init(&rs->tx_pages, &rs->sk.sk_sndbuf);
 	spin_lock_init(&rs->rx_lock);
 	INIT_LIST_HEAD(&rs->rx_queue);
 	init_waitqueue_head(&rs->rx_wait);

@@ -8,19 +8,17 @@
  * reference (SOCK_RCU_FREE).  Closing takes these steps, in this order:
  *
  *   1. sock_orphan(): nobody polls or sleeps any more, the descriptor has no system call.
- *   2. rds_endpoint_kill(): out of the bind table, then `dead` under rx_lock.  Who found it
- *	before may still call rds_sock_queue(), which looks at `dead` under the same lock: it
- *	queues before the purge, or is refused.
+ *   2. rds_endpoint_kill(): out of the bind table, then `dead` under rx_lock.  Who found it before
+ *	queues before the purge, or rds_sock_queue(), under the same lock, refuses.
  *   3. rds_conn_cancel(): no message has it as owner, except where a context that retires
  *	messages read the owner before, inside an RCU section.  That one may still lower `snd`
  *	(harmless) and hand in a cookie, which is refused for `dead`.
  *   4. rds_endpoint_purge(): queues freed, operations under way forget it; the congestion bit
  *	cleared; `lmap` becomes NULL under cong_lock, so that a context between flipping and
  *	publishing does nothing.  Keys end.
- *   5. Transport and connection are put.  Nothing reached from softirq uses them.
+ *   5. Transport, connection and @tx_pages are put.  Nothing reached from softirq uses them.
  *
- * What is in memory after 5 are plain fields, which the late readers of step 3 use until the
- * grace period ends.
+ * After 5 plain fields are left, which late readers of step 3 use until the grace period ends.
  *
  * Locks: all but the sleeping socket lock (bind, connect's peer, transport, TOS, options) are
  * leaves towards each other, except cong_lock > rds_cong_map's > mon_lock (of any socket).
@@ -40,6 +38,7 @@
 #include <net/sock.h>
 
 #include "cong/map.h"
+#include "msg/txpage.h"
 
 struct rds_conn;
 struct rds_incoming;
@@ -83,6 +82,7 @@ struct rds_zrecord {
  * @last_send: when that was, by local_clock()
  * @snd_nospace: a poller wants to hear about room
  * @snd_wait: blocked senders
+ * @tx_pages: memory of its messages
  * @rx_lock: guards the receive queue and the zero-copy records
  * @rx_queue: received messages
  * @rx_bytes: their payload
@@ -137,6 +137,7 @@ struct rds_sock {
 	bool				answered;
 	u64				last_send;
 	wait_queue_head_t		snd_wait;
+	struct rds_txpages		tx_pages;
 
 	spinlock_t			rx_lock ____cacheline_aligned_in_smp;
 	struct list_head		rx_queue;

@@ -4,8 +4,8 @@
  *
  * Header and payload are page fragments, so a stream transport can hand over any number of
  * messages as one vector without copying.  In a system call they come from the task's own
- * fragment, without a lock; neighbouring messages are then neighbours in memory and TCP merges
- * them.
+ * fragment, without a lock but once for each page (txpage.h); neighbouring messages are then
+ * neighbours in memory and TCP merges them.
  */
 #include <linux/gfp.h>
 #include <linux/mm.h>
@@ -16,6 +16,7 @@
 #include <net/sock.h>
 
 #include "msg/message.h"
+#include "msg/txpage.h"
 #include "proto/header.h"
 
 /* A message is two cache lines; see the order of its fields before adding to it. */
@@ -57,12 +58,13 @@ static struct rds_message *message_alloc(u32 len, unsigned int max_bv, gfp_t gfp
  * Append the next at most @want bytes of the task's fragment to the message.  At least one page
  * of them, or all of @want, comes in one piece.
  */
-static void *message_add_frag(struct rds_message *m, size_t want, size_t *got, gfp_t gfp)
+static void *message_add_frag(struct rds_message *m, struct rds_txpages *pages, size_t want,
+			      size_t *got, gfp_t gfp)
 {
 	struct page_frag *frag = &current->task_frag;
 	void *p;
 
-	if (!skb_page_frag_refill(min_t(size_t, want, PAGE_SIZE), frag, gfp))
+	if (!rds_txpages_refill(pages, frag, min_t(size_t, want, PAGE_SIZE), gfp))
 		return NULL;
 	*got = min_t(size_t, want, frag->size - frag->offset);
 	p = page_address(frag->page) + frag->offset;
@@ -75,12 +77,25 @@ static void *message_add_frag(struct rds_message *m, size_t want, size_t *got, g
 	return p;
 }
 
-struct rds_message *rds_message_copy(struct iov_iter *from, u16 sport, u16 dport, gfp_t gfp)
+/*
+ * Fill a fragment from @skip on.  copy_page_from_iter() goes page by page; copy_from_iter() does
+ * not, but looks at what memory it is given, which is dear for a few bytes.
+ */
+static bool message_fill(const struct bio_vec *bv, size_t skip, struct iov_iter *from)
+{
+	size_t n = bv->bv_len - skip;
+
+	if (n <= PAGE_SIZE)
+		return copy_page_from_iter(bv->bv_page, bv->bv_offset + skip, n, from) == n;
+	return copy_from_iter(page_address(bv->bv_page) + bv->bv_offset + skip, n, from) == n;
+}
+
+struct rds_message *rds_message_copy(struct rds_txpages *pages, struct iov_iter *from, u16 sport,
+				     u16 dport, gfp_t gfp)
 {
 	size_t len = iov_iter_count(from);
 	size_t left = HDR_SIZE + len, skip = HDR_SIZE, got;
 	struct rds_message *m;
-	struct bio_vec *bv;
 	void *p;
 
 	/* each entry but the last holds at least a page */
@@ -88,16 +103,14 @@ struct rds_message *rds_message_copy(struct iov_iter *from, u16 sport, u16 dport
 	if (!m)
 		return ERR_PTR(-ENOMEM);
 	for (; left; left -= got) {
-		p = message_add_frag(m, left, &got, gfp);
+		p = message_add_frag(m, pages, left, &got, gfp);
 		if (!p)
 			goto nomem;
 		if (skip) {
 			m->tx.hdr = p;
 			rds_header_init(p, 0, len, sport, dport, 0);
 		}
-		bv = &m->tx.bv[m->tx.nr_bv - 1];
-		if (copy_page_from_iter(bv->bv_page, bv->bv_offset + skip, got - skip, from) !=
-		    got - skip)
+		if (!message_fill(&m->tx.bv[m->tx.nr_bv - 1], skip, from))
 			goto fault;
 		skip = 0;
 	}
@@ -130,7 +143,8 @@ static int message_add_user(struct rds_message *m, struct iov_iter *from, unsign
 	return 0;
 }
 
-struct rds_message *rds_message_zcopy(struct iov_iter *from, u16 sport, u16 dport, u32 cookie)
+struct rds_message *rds_message_zcopy(struct rds_txpages *pages, struct iov_iter *from, u16 sport,
+				      u16 dport, u32 cookie)
 {
 	size_t len = iov_iter_count(from), got;
 	unsigned int max_bv;
@@ -144,7 +158,7 @@ struct rds_message *rds_message_zcopy(struct iov_iter *from, u16 sport, u16 dpor
 	m = message_alloc(len, max_bv, GFP_KERNEL);
 	if (!m)
 		return ERR_PTR(-ENOMEM);
-	p = message_add_frag(m, HDR_SIZE, &got, GFP_KERNEL);
+	p = message_add_frag(m, pages, HDR_SIZE, &got, GFP_KERNEL);
 	if (!p)
 		goto fail;
 	m->tx.hdr = p;

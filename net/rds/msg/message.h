@@ -24,6 +24,7 @@
 
 struct rds_memop;
 struct rds_sock;
+struct rds_txpages;
 struct rds_zcopy;
 
 #define RDS_MSG_STARTED		BIT(0)	/* a transport has bytes of it */
@@ -64,6 +65,7 @@ struct rds_zcopy {
 
 /**
  * rds_message_copy - make a message out of user memory
+ * @pages: those of the sending socket
  * @from: payload; all of it is taken
  * @sport: RDS port of the sender, host order
  * @dport: of the receiver
@@ -72,10 +74,12 @@ struct rds_zcopy {
  * Context: process; uses the task's page fragment.
  * Return: the message or ERR_PTR: -ENOMEM, -EFAULT.
  */
-struct rds_message *rds_message_copy(struct iov_iter *from, u16 sport, u16 dport, gfp_t gfp);
+struct rds_message *rds_message_copy(struct rds_txpages *pages, struct iov_iter *from, u16 sport,
+				     u16 dport, gfp_t gfp);
 
 /**
  * rds_message_zcopy - make a message that refers to user memory
+ * @pages: those of the sending socket
  * @from: payload, not empty; all of it is taken
  * @sport: RDS port of the sender, host order
  * @dport: of the receiver
@@ -85,7 +89,8 @@ struct rds_message *rds_message_copy(struct iov_iter *from, u16 sport, u16 dport
  * in rds_message_free() and nowhere else.
  * Return: the message or ERR_PTR: -ENOMEM, -EFAULT.
  */
-struct rds_message *rds_message_zcopy(struct iov_iter *from, u16 sport, u16 dport, u32 cookie);
+struct rds_message *rds_message_zcopy(struct rds_txpages *pages, struct iov_iter *from, u16 sport,
+				      u16 dport, u32 cookie);
 
 /**
  * rds_message_kernel - make a message of the kernel's own

@@ -33,6 +33,7 @@ static int rds_release(struct socket *sock)
 	rds_endpoint_purge(rs);
 	if (rs->memop_used)
 		rds_mr_purge(rs);
+	rds_txpages_end(&rs->tx_pages);
 	conn = xchg(&rs->conn, NULL);
 	if (conn)
 		rds_conn_put(conn);

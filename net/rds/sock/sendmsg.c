@@ -142,7 +142,8 @@ static struct rds_message *send_message(struct rds_send *s)
 	struct rds_message *m;
 
 	if (likely(!s->req.zcopy || !s->len)) {
-		m = rds_message_copy(&s->msg->msg_iter, s->sport, s->dport, GFP_KERNEL);
+		m = rds_message_copy(&rs->tx_pages, &s->msg->msg_iter, s->sport, s->dport,
+				     GFP_KERNEL);
 		if (!IS_ERR(m))
 			rds_stats_add(rs->rn, copy_from_user, s->len);
 		return m;
@@ -150,7 +151,8 @@ static struct rds_message *send_message(struct rds_send *s)
 	if (!rds_sock_zcopy_reserve(rs))
 		return ERR_PTR(-ENOMEM);
 	s->reserved = true;
-	return rds_message_zcopy(&s->msg->msg_iter, s->sport, s->dport, s->req.cookie);
+	return rds_message_zcopy(&rs->tx_pages, &s->msg->msg_iter, s->sport, s->dport,
+				 s->req.cookie);
 }
 
 /* Row 19, for a port that is congested */

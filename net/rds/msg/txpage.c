@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Pages of outgoing messages, used again; txpage.h says how. */
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <net/sock.h>
+
+#include "msg/txpage.h"
+
+static struct page **entry(const struct rds_txpages *p, unsigned int pos)
+{
+	return &p->ring[pos % RDS_TXPAGES];
+}
+
+static bool ring_make(struct rds_txpages *p, gfp_t gfp)
+{
+	struct page **ring;
+
+	if (likely(READ_ONCE(p->ring)))
+		return true;
+	ring = kmalloc_array(RDS_TXPAGES, sizeof(*ring), gfp | __GFP_NOWARN);
+	if (!ring)
+		return false;
+	/* another task sends from the same socket */
+	if (cmpxchg(&p->ring, NULL, ring))
+		kfree(ring);
+	return true;
+}
+
+/*
+ * How many to remember: messages of the whole send buffer, with their headers, what is left at the
+ * end of pages, and what a device is not through with though it was acknowledged.
+ */
+static unsigned int ring_max(const struct rds_txpages *p, unsigned int size)
+{
+	return min(READ_ONCE(*p->sndbuf) / size * 2 + 2, RDS_TXPAGES);
+}
+
+/* The full page of @frag is remembered; the oldest takes its place, or none. */
+static void ring_turn(struct rds_txpages *p, struct page_frag *frag)
+{
+	struct page *full = frag->page, *old = NULL;
+
+	spin_lock(&p->lock);
+	frag->page = NULL;
+	if (p->tail != p->head && page_ref_count(*entry(p, p->tail)) == 1)
+		frag->page = *entry(p, p->tail++);
+	else if (p->head - p->tail >= ring_max(p, frag->size))
+		old = *entry(p, p->tail++);
+	*entry(p, p->head++) = full;
+	if (unlikely(!p->held)) {
+		p->held = true;
+		schedule_delayed_work(&p->work, RDS_TXPAGES_HOLD);
+	}
+	spin_unlock(&p->lock);
+	if (old)
+		put_page(old);
+	if (!frag->page)
+		return;
+	frag->offset = 0;
+	frag->size = page_size(frag->page);
+}
+
+/* One that is near, and not of the last reserve. */
+static bool page_wanted(struct page *page)
+{
+	return page_to_nid(page) == numa_mem_id() && !page_is_pfmemalloc(page);
+}
+
+bool rds_txpages_refill(struct rds_txpages *p, struct page_frag *frag, size_t want, gfp_t gfp)
+{
+	if (frag->page) {
+		if (page_ref_count(frag->page) == 1) {
+			frag->offset = 0;
+			return true;
+		}
+		if (frag->offset + want <= frag->size)
+			return true;
+		if (page_wanted(frag->page) && ring_make(p, gfp))
+			ring_turn(p, frag);
+		if (frag->page && frag->offset + want <= frag->size)
+			return true;
+	}
+	return skb_page_frag_refill(want, frag, gfp);
+}
+
+static void ring_drop(struct rds_txpages *p)
+{
+	struct page *page;
+
+	do {
+		spin_lock(&p->lock);
+		page = p->tail != p->head ? *entry(p, p->tail++) : NULL;
+		spin_unlock(&p->lock);
+		if (page)
+			put_page(page);
+	} while (page);
+}
+
+static void txpages_work(struct work_struct *work)
+{
+	struct rds_txpages *p = container_of(work, struct rds_txpages, work.work);
+	bool quiet;
+
+	spin_lock(&p->lock);
+	quiet = p->seen == p->head;
+	p->seen = p->head;
+	/* whoever fills a page from here on has this run again */
+	if (quiet)
+		p->held = false;
+	else
+		schedule_delayed_work(&p->work, RDS_TXPAGES_HOLD);
+	spin_unlock(&p->lock);
+	if (quiet)
+		ring_drop(p);
+}
+
+void rds_txpages_init(struct rds_txpages *p, const int *sndbuf)
+{
+	spin_lock_init(&p->lock);
+	p->sndbuf = sndbuf;
+	INIT_DELAYED_WORK(&p->work, txpages_work);
+}
+
+void rds_txpages_end(struct rds_txpages *p)
+{
+	cancel_delayed_work_sync(&p->work);
+	ring_drop(p);
+	kfree(p->ring);
+}
