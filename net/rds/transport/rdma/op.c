@@ -132,25 +132,26 @@ static phys_addr_t op_phys(const struct bio_vec *bv)
 static int op_map(struct rds_rdma_op *rop)
 {
 	const struct rds_mem *mem = rop->op->mem;
-	u32 left = rop->op->bytes, len = 0, part;
-	const struct bio_vec *from = mem->bv;
-	unsigned int i;
+	const struct bio_vec *bv = mem->bv, *end = bv + mem->nr, *from;
+	u32 left = rop->op->bytes, len, part;
+	phys_addr_t next;
 
-	for (i = 0; i < mem->nr && left; i++, left -= part) {
-		part = min(mem->bv[i].bv_len, left);
-		if (len && op_phys(from) + len == op_phys(&mem->bv[i]) &&
-		    len + part <= OP_MERGE && !PageHighMem(mem->bv[i].bv_page)) {
+	while (bv < end && left) {
+		from = bv;
+		next = op_phys(bv);
+		len = 0;
+		do {
+			part = min(bv->bv_len, left);
 			len += part;
-			continue;
-		}
-		if (len && !op_add_sge(rop, from->bv_page, from->bv_offset, len))
+			left -= part;
+			next += part;
+			bv++;
+		} while (left && bv < end && op_phys(bv) == next &&
+			 len + min(bv->bv_len, left) <= OP_MERGE && !PageHighMem(bv->bv_page));
+		if (!op_add_sge(rop, from->bv_page, from->bv_offset, len))
 			return -EAGAIN;
-		from = &mem->bv[i];
-		len = part;
 	}
-	if (WARN_ON_ONCE(left || !len))
-		return -EINVAL;
-	return op_add_sge(rop, from->bv_page, from->bv_offset, len) ? 0 : -EAGAIN;
+	return WARN_ON_ONCE(left || !rop->nr_sge) ? -EINVAL : 0;
 }
 
 static int op_sink_key(struct rds_rdma_op *rop, const struct bio_vec *bv, unsigned int nr)
