@@ -23,12 +23,12 @@
 
 #define CQ_RUN_MAX	4
 
-void rds_rdma_cq_turn(struct rds_rdma_conn *conn, bool rx)
+void rds_rdma_cq_turn(struct rds_rdma_conn *conn, bool rx, unsigned int frames)
 {
 	struct rds_rdma_cq *q = &conn->cq;
 
 	lockdep_assert_held(&conn->tx_lock);
-	WRITE_ONCE(q->run, rx == q->rx ? q->run + 1 : 0);
+	WRITE_ONCE(q->run, rx == q->rx ? q->run + frames : frames - 1);
 	q->rx = rx;
 }
 

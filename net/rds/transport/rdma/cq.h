@@ -36,7 +36,7 @@ int rds_rdma_cq_get(struct rds_rdma_conn *conn, unsigned int nr_cqe);
 /* Undo what _get did, if it did anything.  The queue pair is gone; may sleep. */
 void rds_rdma_cq_put(struct rds_rdma_conn *conn);
 
-/* A frame goes in this direction.  rds_rdma_conn.tx_lock is held. */
-void rds_rdma_cq_turn(struct rds_rdma_conn *conn, bool rx);
+/* Frames go in this direction, at least one.  rds_rdma_conn.tx_lock is held. */
+void rds_rdma_cq_turn(struct rds_rdma_conn *conn, bool rx, unsigned int frames);
 
 #endif

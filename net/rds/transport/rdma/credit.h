@@ -46,6 +46,12 @@ static inline bool rds_rdma_credit_some(const struct rds_rdma_credit *c)
 	return !c->on || c->send > !c->posted;
 }
 
+/* Has the next header anything to grant? */
+static inline bool rds_rdma_credit_news(const struct rds_rdma_credit *c)
+{
+	return c->on && c->posted;
+}
+
 /* What the next header grants; the peer is told with it. */
 static inline u8 rds_rdma_credit_grant(struct rds_rdma_credit *c)
 {

@@ -43,7 +43,7 @@
 #define RDS_RDMA_NO_MEM		BIT(3)	/* tried again by data_work */
 
 /**
- * struct rds_rdma_slot - a frame under way (send.c)
+ * struct rds_rdma_slot - a frame under way (send.c, slot.c)
  * @wr: ready for ib_post_send() but for what differs from frame to frame
  * @cqe: its completion, which frees all older slots as well
  * @conn: whose
@@ -126,7 +126,14 @@ void rds_rdma_wc_failed(struct rds_rdma_conn *conn, const struct ib_wc *wc);
 /* Have data_work run soon.  Any context. */
 void rds_rdma_data_kick(struct rds_rdma_conn *conn);
 
-/* send.c */
+/*
+ * slot.c.  _add refers to a piece of a message's memory, _page gives the slot a page of its own
+ * for @bytes: false or NULL without memory or mapping.  _release lets go of all that it has.
+ */
+bool rds_rdma_slot_add(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
+		       const struct bio_vec *bv, unsigned int skip, unsigned int len);
+u8 *rds_rdma_slot_page(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot, unsigned int bytes);
+void rds_rdma_slot_release(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot);
 int rds_rdma_send_create(struct rds_rdma_conn *conn);
 void rds_rdma_send_stop(struct rds_rdma_conn *conn);
 

@@ -244,7 +244,7 @@ static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
 			 const struct rds_wire_header *h, struct frame_result *res)
 {
 	spin_lock(&conn->tx_lock);
-	rds_rdma_cq_turn(conn, true);
+	rds_rdma_cq_turn(conn, true, 1);
 	frame_header(conn, h, res);
 	ib_dma_sync_single_for_device(conn->dev->ib, r->sge[RDS_RDMA_RECV_HDR].addr,
 				      RDS_RDMA_HDR, DMA_FROM_DEVICE);

@@ -106,8 +106,8 @@ void rds_rdma_page_lend(struct rds_rdma_recv *r)
 	if (old)
 		page_release(conn, old, old_addr);
 	if (r->page)
-		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[RDS_RDMA_RECV_PAGE].addr, RDS_RDMA_FRAG,
-					      DMA_FROM_DEVICE);
+		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[RDS_RDMA_RECV_PAGE].addr,
+					      RDS_RDMA_FRAG, DMA_FROM_DEVICE);
 	if (unlikely(!rx->lent_held)) {
 		rx->lent_held = true;
 		queue_delayed_work(rds_rdma_wq, &conn->lent_work, RX_LENT_HOLD);

@@ -24,8 +24,6 @@
  * them first (siw), and may otherwise look at a header that is another frame's by then.
  */
 #include <linux/highmem.h>
-#include <linux/mm.h>
-#include <linux/vmalloc.h>
 
 #include "data.h"
 
@@ -55,10 +53,11 @@ struct tx_run {
 	unsigned int		copied;
 };
 
-/* Next byte of payload to take */
+/* Next byte of payload to take, and the header of the message's frame before, if in this chain */
 struct tx_cursor {
-	const struct bio_vec	*bv;
-	unsigned int		skip;
+	const struct bio_vec		*bv;
+	unsigned int			skip;
+	const struct rds_wire_header	*sealed;
 };
 
 static void tx_cursor_set(struct tx_cursor *cur, const struct rds_tx_msg *m, unsigned int skip)
@@ -67,39 +66,7 @@ static void tx_cursor_set(struct tx_cursor *cur, const struct rds_tx_msg *m, uns
 	while (skip && skip >= cur->bv->bv_len)
 		skip -= cur->bv++->bv_len;
 	cur->skip = skip;
-}
-
-static void tx_slot_release(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot)
-{
-	struct ib_device *ib = conn->dev->ib;
-	int i;
-
-	for (i = 0; i < slot->wr.num_sge; i++) {
-		if (!slot->page[i])
-			continue;
-		ib_dma_unmap_page(ib, slot->sge[i].addr, slot->sge[i].length, DMA_TO_DEVICE);
-		put_page(slot->page[i]);
-		slot->page[i] = NULL;
-	}
-	slot->wr.num_sge = 0;
-}
-
-/* Refer to a piece of a message's memory. */
-static bool tx_slot_add(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
-			const struct bio_vec *bv, unsigned int skip, unsigned int len)
-{
-	struct ib_sge *sge = &slot->sge[slot->wr.num_sge];
-	struct ib_device *ib = conn->dev->ib;
-	u64 addr;
-
-	addr = ib_dma_map_page(ib, bv->bv_page, bv->bv_offset + skip, len, DMA_TO_DEVICE);
-	if (unlikely(ib_dma_mapping_error(ib, addr)))
-		return false;
-	get_page(bv->bv_page);
-	slot->page[slot->wr.num_sge++] = bv->bv_page;
-	sge->addr = addr;
-	sge->length = len;
-	return true;
+	cur->sealed = NULL;
 }
 
 /* The next @len bytes of payload; the core's layout needs two entries at most. */
@@ -115,7 +82,7 @@ static bool tx_slot_payload(struct rds_rdma_conn *conn, struct rds_rdma_slot *sl
 		}
 		part = min(len, cur->bv->bv_len - cur->skip);
 		if (WARN_ON_ONCE(slot->wr.num_sge == RDS_RDMA_SEND_SGE) ||
-		    !tx_slot_add(conn, slot, cur->bv, cur->skip, part))
+		    !rds_rdma_slot_add(conn, slot, cur->bv, cur->skip, part))
 			return false;
 		cur->skip += part;
 	}
@@ -196,13 +163,32 @@ static void tx_run_add(struct tx_run *run, struct rds_rdma_slot *slot)
 
 	if (conn->dev->props.write_early || conn->unsignalled++ >= tx_max_unsignalled())
 		tx_signal(conn, slot);
-	rds_rdma_cq_turn(conn, false);
 	slot->pos = conn->tx_head++;
 	if (run->n++)
 		run->last->wr.next = &slot->wr;
 	else
 		run->first = slot;
 	run->last = slot;
+}
+
+/*
+ * The header of a frame.  What it tells of cannot change while the lock is held, so the next one
+ * of a message is the same, once there is no credit left to tell of.
+ */
+static void tx_header(struct rds_rdma_conn *conn, const struct rds_tx_msg *m,
+		      struct rds_wire_header *h, struct tx_cursor *cur)
+{
+	if (cur->sealed && !cur->sealed->credit && !rds_rdma_credit_news(&conn->credit)) {
+		*h = *cur->sealed;
+		return;
+	}
+	if (h != m->hdr)
+		*h = *m->hdr;
+	h->flags = conn->tx_flags;
+	if (conn->ack_due)
+		rds_rdma_count(conn, ib_ack_send_piggybacked);
+	rds_rdma_hdr_seal(conn, h);
+	cur->sealed = h;
 }
 
 /*
@@ -225,28 +211,24 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cur
 		slot->sge[0].length = m->bytes;
 		slot->wr.num_sge = 1;
 	} else if (tx_in_place(m)) {
-		ok = tx_slot_add(conn, slot, m->bv, 0, m->bytes);
+		ok = rds_rdma_slot_add(conn, slot, m->bv, 0, m->bytes);
 	} else {
 		h = &conn->tx_hdr[idx];
-		memcpy(h, m->hdr, sizeof(*h));
 		slot->sge[0].addr = conn->tx_hdr_dma + idx * sizeof(*h);
 		slot->sge[0].length = sizeof(*h);
 		slot->wr.num_sge = 1;
 		ok = tx_slot_payload(conn, slot, cur, len);
 	}
 	if (unlikely(!ok)) {
-		tx_slot_release(conn, slot);
+		rds_rdma_slot_release(conn, slot);
 		rds_rdma_count(conn, ib_tx_sg_mapping_failure);
 		return RDS_RDMA_NO_MEM;
 	}
 	if (unlikely(!rds_rdma_credit_take(&conn->credit, 1))) {
-		tx_slot_release(conn, slot);
+		rds_rdma_slot_release(conn, slot);
 		return RDS_RDMA_NO_CREDIT;
 	}
-	h->flags = conn->tx_flags;
-	if (conn->ack_due)
-		rds_rdma_count(conn, ib_ack_send_piggybacked);
-	rds_rdma_hdr_seal(conn, h);
+	tx_header(conn, m, h, cur);
 	tx_frame_wr(conn, slot, m, first, last);
 	if (inl)
 		slot->wr.send_flags |= IB_SEND_INLINE;
@@ -325,26 +307,6 @@ static unsigned int tx_join_bytes(const struct rds_rdma_conn *conn,
 	return bytes > batch->cur->bytes ? bytes : 0;
 }
 
-/* The page that joined messages are copied to becomes the slot's. */
-static u8 *tx_slot_page(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
-			unsigned int bytes)
-{
-	struct page *page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
-	struct ib_device *ib = conn->dev->ib;
-
-	if (!page)
-		return NULL;
-	slot->sge[0].addr = ib_dma_map_page(ib, page, 0, bytes, DMA_TO_DEVICE);
-	if (unlikely(ib_dma_mapping_error(ib, slot->sge[0].addr))) {
-		__free_page(page);
-		return NULL;
-	}
-	slot->sge[0].length = bytes;
-	slot->page[0] = page;
-	slot->wr.num_sge = 1;
-	return page_address(page);
-}
-
 /*
  * A message at its place in a frame, wherever that is aligned.  The first header of the frame
  * tells of acknowledgement and credit.
@@ -386,7 +348,7 @@ static u8 tx_joined(struct tx_run *run, struct rds_tx_batch *batch, unsigned int
 		return RDS_RDMA_NO_SLOT;
 	if (!rds_rdma_credit_some(&conn->credit))
 		return RDS_RDMA_NO_CREDIT;
-	buf = tx_slot_page(conn, slot, bytes);
+	buf = rds_rdma_slot_page(conn, slot, bytes);
 	if (unlikely(!buf))
 		return tx_message(run, batch);
 	rds_rdma_credit_take(&conn->credit, 1);
@@ -449,6 +411,7 @@ static int tx_chain(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
 	       !tx_ops_first(batch))
 		why = tx_next(&run, batch);
 	if (run.n) {
+		rds_rdma_cq_turn(conn, false, run.n);
 		run.last->wr.next = NULL;
 		if (conn->unsignalled && (run.n > 1 || run.bytes > TX_LARGE || run.copied))
 			tx_signal(conn, run.last);
@@ -509,80 +472,4 @@ enum rds_tx_result rds_rdma_xmit(struct rds_path *path, struct rds_tx_batch *bat
 		}
 	}
 	return RDS_TX_DONE;
-}
-
-/* A frame is through, and all older ones with it. */
-static void send_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct rds_rdma_slot *slot = container_of(wc->wr_cqe, struct rds_rdma_slot, cqe);
-	struct rds_rdma_conn *conn = slot->conn;
-	unsigned int end = slot->pos + 1, t;
-	bool wake = false;
-
-	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		rds_rdma_wc_failed(conn, wc);
-		return;
-	}
-	for (t = conn->tx_tail; t != end; t++)
-		tx_slot_release(conn, &conn->slots[t % RDS_RDMA_SEND_SLOTS]);
-	spin_lock(&conn->tx_lock);
-	conn->tx_tail = end;
-	/* xmit is worth its while when it finds room for many */
-	if (conn->blocked & RDS_RDMA_NO_SLOT &&
-	    conn->tx_head - end <= RDS_RDMA_SEND_SLOTS / 2) {
-		conn->blocked = 0;
-		wake = true;
-	}
-	spin_unlock(&conn->tx_lock);
-	if (wake)
-		rds_path_writable(conn->path);
-}
-
-int rds_rdma_send_create(struct rds_rdma_conn *conn)
-{
-	struct ib_device *ib = conn->dev->ib;
-	struct rds_rdma_slot *slot;
-	unsigned int i, j;
-	struct page *page;
-
-	BUILD_BUG_ON((RDS_RDMA_SEND_SLOTS + RDS_RDMA_ACK_SLOTS) * RDS_RDMA_HDR > PAGE_SIZE);
-	conn->slots = vzalloc(array_size(RDS_RDMA_SEND_SLOTS, sizeof(*conn->slots)));
-	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (!conn->slots || !page)
-		goto nomem;
-	conn->tx_hdr_dma = ib_dma_map_page(ib, page, 0, PAGE_SIZE, DMA_TO_DEVICE);
-	if (ib_dma_mapping_error(ib, conn->tx_hdr_dma))
-		goto nomem;
-	conn->tx_hdr = page_address(page);
-	for (i = 0; i < RDS_RDMA_SEND_SLOTS; i++) {
-		slot = &conn->slots[i];
-		slot->conn = conn;
-		slot->cqe.done = send_done;
-		slot->wr.wr_cqe = &slot->cqe;
-		slot->wr.sg_list = slot->sge;
-		for (j = 0; j < RDS_RDMA_SEND_SGE; j++)
-			slot->sge[j].lkey = conn->dev->pd->local_dma_lkey;
-	}
-	return 0;
-
-nomem:
-	if (page)
-		__free_page(page);
-	return -ENOMEM;
-}
-
-void rds_rdma_send_stop(struct rds_rdma_conn *conn)
-{
-	unsigned int t;
-
-	for (t = conn->tx_tail; t != conn->tx_head; t++)
-		tx_slot_release(conn, &conn->slots[t % RDS_RDMA_SEND_SLOTS]);
-	conn->tx_tail = conn->tx_head;
-	vfree(conn->slots);
-	conn->slots = NULL;
-	if (!conn->tx_hdr)
-		return;
-	ib_dma_unmap_page(conn->dev->ib, conn->tx_hdr_dma, PAGE_SIZE, DMA_TO_DEVICE);
-	free_page((unsigned long)conn->tx_hdr);
-	conn->tx_hdr = NULL;
 }
