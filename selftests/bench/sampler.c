@@ -22,7 +22,7 @@
 
 #define PERIOD	5000	/* the mean: regular ones would beat with what is measured */
 #define DEPTH	40
-#define SAMPLES	30000
+#define SAMPLES	65000
 
 struct sample {
 	unsigned int	nr;	/* 0: the program */
