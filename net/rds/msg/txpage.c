@@ -85,13 +85,14 @@ bool rds_txpages_refill(struct rds_txpages *p, struct page_frag *frag, size_t wa
 	return skb_page_frag_refill(want, frag, gfp);
 }
 
-static void ring_drop(struct rds_txpages *p)
+/* Forget the oldest, until @keep are left. */
+static void ring_drop(struct rds_txpages *p, unsigned int keep)
 {
 	struct page *page;
 
 	do {
 		spin_lock(&p->lock);
-		page = p->tail != p->head ? *entry(p, p->tail++) : NULL;
+		page = p->head - p->tail > keep ? *entry(p, p->tail++) : NULL;
 		spin_unlock(&p->lock);
 		if (page)
 			put_page(page);
@@ -101,19 +102,17 @@ static void ring_drop(struct rds_txpages *p)
 static void txpages_work(struct work_struct *work)
 {
 	struct rds_txpages *p = container_of(work, struct rds_txpages, work.work);
-	bool quiet;
+	unsigned int filled;
 
 	spin_lock(&p->lock);
-	quiet = p->seen == p->head;
+	filled = p->head - p->seen;
 	p->seen = p->head;
-	/* whoever fills a page from here on has this run again */
-	if (quiet)
-		p->held = false;
-	else
+	/* if none was, whoever fills the next has this run again */
+	p->held = filled;
+	if (filled)
 		schedule_delayed_work(&p->work, RDS_TXPAGES_HOLD);
 	spin_unlock(&p->lock);
-	if (quiet)
-		ring_drop(p);
+	ring_drop(p, filled);
 }
 
 void rds_txpages_init(struct rds_txpages *p, const int *sndbuf)
@@ -126,6 +125,6 @@ void rds_txpages_init(struct rds_txpages *p, const int *sndbuf)
 void rds_txpages_end(struct rds_txpages *p)
 {
 	cancel_delayed_work_sync(&p->work);
-	ring_drop(p);
+	ring_drop(p, 0);
 	kfree(p->ring);
 }

@@ -9,9 +9,10 @@
  * and, where the kernel clears what it gives (init_on_alloc), clearing it, which costs half as
  * much as copying the message.
  *
- * A socket remembers twice what its send buffer lets it have under way at most, and nothing once it
- * has filled no page for RDS_TXPAGES_HOLD.  What it remembers may hold old messages, of which nothing
- * ever leaves: a message's header is written whole and its payload copied before either is sent.
+ * A socket remembers twice what its send buffer lets it have under way at most, and every
+ * RDS_TXPAGES_HOLD forgets all beyond the pages that it filled in that time.  What it remembers
+ * may hold old messages, of which nothing ever leaves: a message's header is written whole and its
+ * payload copied before either is sent.
  *
  * Ownership: one reference for each page of the ring.  The lock guards head, tail, seen, held and
  * the entries; the ring itself is made once and goes with the socket.
@@ -36,7 +37,7 @@
  * @held: @work runs, or will
  * @ring: RDS_TXPAGES of them; made when the first page is full
  * @sndbuf: bytes that may be under way, the socket's sk_sndbuf
- * @work: forgets them all once the socket is quiet
+ * @work: forgets those that are not needed
  */
 struct rds_txpages {
 	spinlock_t		lock;
