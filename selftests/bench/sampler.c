@@ -25,6 +25,7 @@
 #define SAMPLES	65000
 
 struct sample {
+	unsigned int	times;	/* it counts as so many */
 	unsigned int	nr;	/* 0: the program */
 	unsigned long	ip[DEPTH];
 };
@@ -54,12 +55,20 @@ static void take_sample(struct pt_regs *regs, struct sample *s)
 		s->ip[s->nr++] = ip[i++];
 }
 
-/* The time it takes to look is not counted: the next period begins at its end. */
+/*
+ * The time it takes to look is not counted: the next period begins at its end.  A sample that
+ * comes late was held up where interrupts are disabled, and stands for all that was due there.
+ */
 static enum hrtimer_restart take(struct hrtimer *t)
 {
+	s64 late = ktime_to_ns(hrtimer_cb_get_time(t)) - hrtimer_get_expires_ns(t);
+	struct sample *s;
+
 	if (nr_samples == SAMPLES)
 		return HRTIMER_NORESTART;
-	take_sample(get_irq_regs(), &samples[nr_samples++]);
+	s = &samples[nr_samples++];
+	s->times = 1 + (unsigned int)(late + PERIOD / 2) / PERIOD;
+	take_sample(get_irq_regs(), s);
 	hrtimer_forward_now(t, 1);
 	hrtimer_add_expires_ns(t, PERIOD / 2 + get_random_u32_below(PERIOD));
 	return HRTIMER_RESTART;
@@ -95,10 +104,11 @@ static void show_sample(struct seq_file *m, const struct sample *s)
 
 static int show(struct seq_file *m, void *unused)
 {
-	unsigned int i;
+	unsigned int i, n;
 
 	for (i = 0; i < nr_samples; i++)
-		show_sample(m, &samples[i]);
+		for (n = 0; n < samples[i].times; n++)
+			show_sample(m, &samples[i]);
 	return 0;
 }
 
