@@ -19,7 +19,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-ROWS = ["rate-64", "rate-1k", "rate-1m", "write-64k", "read-64k", "rtt-64"]
+ROWS = ["rate-64", "rate-1k", "rate-64k", "rate-1m", "write-64k", "read-64k", "rtt-64"]
+# Where the share of RDS must be at most half of in-tree's; Documentation/performance.md says why not elsewhere.
+HALF = ("rate-64k", "rate-1m")
 DEVICE = ("rdma_rxe", "ib_core", "ib_uverbs", "veth", "udp_tunnel", "ip6_udp_tunnel", "rdma_cm",
           "crc32_pclmul", "crc32_generic")
 RDS = ("rds", "rds_rdma", "rds_tcp")
@@ -55,7 +57,7 @@ def read(log):
 
 
 def report(found, functions):
-    """Prints the tables; false if a share of RDS is more than half of in-tree's."""
+    """Prints the tables; false if the share of RDS in a row of HALF is more than half of in-tree's."""
     good = True
     print("| row | stack | %s | all |" % " | ".join(SHARES))
     print("|---|---|%s" % ("---|" * (len(SHARES) + 1)))
@@ -69,7 +71,7 @@ def report(found, functions):
             print("| %s | %s | %s | %d |" % (row, stack, " | ".join(
                 "%d" % total[s] for s in SHARES), sum(total.values())))
         ratio = rds["ours"] / rds["intree"] if rds["intree"] else 0
-        good &= 0 < ratio <= 0.5
+        good &= row not in HALF or 0 < ratio <= 0.5
         print("# %s: the share of RDS is %.2f of in-tree's" % (row, ratio))
     for (row, stack), by in found.items() if functions else ():
         print("\n%s %s: instructions an operation" % (row, stack))

@@ -4,6 +4,7 @@
 
     capture.py rxe|siw FILE SELF4 PEER4 SELF6 PEER6
 """
+import collections
 import socket
 import struct
 import sys
@@ -15,6 +16,7 @@ import roce
 HEADER = struct.Struct("!QQIHHBB4x2s16s")
 FRAG, MAP_BYTES, MAX, JOINS = 4096, 8192, 1 << 20, 0x8000
 F_MAP, F_ACK, F_RETRANS, F_EXT = 1, 2, 4, 0x20
+RECV_MAX = 148			# receives of a connection, net/rds/transport/rdma/rings.h
 RMEM_PORTS = (4300, 4301)
 # Bytes written and read by one rds-rdmat rmem, and how often it ran: each guest once as the driver.
 RMEM_BYTES, RMEM_RUNS = 3 * (2 * (1 << 20) + 100001 + 2 * 65536 + 3 * 4096 + 2), 2
@@ -146,6 +148,19 @@ def look_at_joined(sends):
        (len(shared), sum(len(fs) for fs, _ in shared), len(wrong), len(later)))
 
 
+def look_at_credit(sends):
+    """Nobody tells of more receives than may be posted when all that came has used one up."""
+    told, came = collections.Counter(), collections.Counter()
+    for s in sends:
+        if len(s.data) >= HEADER.size:
+            told[s.key] += Frame(s, s.data).credit
+        came[s.key] += 1
+    left = {k: told[k] - came[(k[1], k[0], k[3], k[2]) + k[4:]] for k in told}
+    ok(left and sum(told.values()) and max(left.values()) <= RECV_MAX, "credits_backed",
+       "%d told of, at most %d left on one of %d ways" % (sum(told.values()), max(left.values(), default=0),
+                                                          len(left)))
+
+
 def numbers(done):
     """They grow on each connection; what was removed with a failed operation leaves a gap."""
     last, back = {}, 0
@@ -206,6 +221,8 @@ def main():
     counts("as tshark counts them", theirs)
     done = look_at_frames([f for s in seen.sends for f in frames_of(s)])
     look_at_joined(seen.sends)
+    if dev == "siw":
+        look_at_credit(seen.sends)
     look_at_memory(done, seen.wrote, seen.read)
     for kind, got in (("request", seen.requests), ("reply", seen.replies)):
         look_at_private(kind, got, pairs)
