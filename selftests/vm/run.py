@@ -362,16 +362,16 @@ class Runner:
         return guests
 
     def attempts(self, line, tally):
-        """A guest that dies of a breakpoint before it is up, with no module of a test loaded yet, says
-        nothing of its line: that is run again, and said. Any later oops fails the line."""
+        """A guest that dies of a breakpoint that is not in memory says nothing of its line: that is run
+        again, and said. Any other oops fails the line."""
         for n in range(1, ATTEMPTS + 1):
             guests = self.watched(line)
-            hit = [g for g in guests if not g.booted and splats.boot_int3(g.console.lines)]
+            hit = [g for g in guests if splats.stale_int3(g.console.lines)]
             if not hit or n == ATTEMPTS:
                 break
             for g in guests:
                 os.replace(g.logname, "%s.%d" % (g.logname, n))
-            tally.notes.append("run again: guest %s died of an int3 while booting, see %s.%d" % (
+            tally.notes.append("run again: guest %s died of an int3 that was not there, see %s.%d" % (
                 hit[0].name, os.path.relpath(hit[0].logname, TOP), n))
         return guests
 
