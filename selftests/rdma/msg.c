@@ -194,7 +194,6 @@ static void time_reconnect(struct xfer *x)
 /* At the moments planned, once there is something of ours unacknowledged. */
 static bool maybe_cut(struct xfer *x, char *what, size_t size)
 {
-	uint64_t began;
 	int rc;
 
 	if (x->did == x->resets || (x->cut_at && (!cut_seen(x) || !x->cut_at)))
@@ -205,15 +204,17 @@ static bool maybe_cut(struct xfer *x, char *what, size_t size)
 		return true;
 	x->cut_from = lost_conns(x->r, false);
 	x->up_from = counter("rdma_conn_up");
-	began = now_ns();
 	rc = cut(x);
 	if (rc) {
 		snprintf(what, size, "%s does not work: %s", x->way, strerror(rc));
 		return false;
 	}
 	x->cut_at = now_ns();
-	/* The peer ends it while poke waits; a device or link is back when the others return. */
-	x->down_at = !x->r->ours ? 0 : strcmp(x->way, "poke") ? x->cut_at : began;
+	/*
+	 * poke returns when it is told how its operation ended, which was behind all that was to be sent,
+	 * the others when the device or link is back.
+	 */
+	x->down_at = x->r->ours ? x->cut_at : 0;
 	x->moved = x->cut_at;
 	return true;
 }

@@ -202,6 +202,11 @@ static bool request_wait(struct fake *f, double end)
 	return f->id;
 }
 
+bool fake_request(struct fake *f, double seconds)
+{
+	return request_wait(f, fake_now() + seconds);
+}
+
 /* Answer the request that is f->id. */
 static bool accept_one(struct fake *f, const struct fake_private *pd)
 {

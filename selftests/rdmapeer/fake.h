@@ -93,6 +93,9 @@ void fake_close(struct fake *f);
 bool fake_listen(struct fake *f);
 void fake_unlisten(struct fake *f);
 
+/* Has the peer an attempt under way within that time? It stays unanswered until fake_close(). */
+bool fake_request(struct fake *f, double seconds);
+
 /*
  * Take the peer's next attempt, and answer it with these private data; NULL: right ones. False if
  * there is none within that time, or it comes to nothing.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * rds-hostile sink ADDR            answers over RDS whatever comes to port 4000
- * rds-hostile peer ADDR PEER       is a peer that breaks the rules, one after the other
+ * rds-hostile peer ADDR PEER LARGER  is a peer that breaks the rules, one after the other; LARGER, another
+ *                                  address of the peer's with a sink, is larger than ADDR
  *
  * The sink is an ordinary program on the module under test. A message "drops N NAME" is answered with
  * that line of /proc/net/rds/drops, "read N" with what came of an RDMA read from the peer, "jam N" with what
@@ -462,7 +463,7 @@ static void own_generation(void)
 		"hostile.rdma_own_gen_ends # map %d, errno %d", told, got);
 }
 
-static int peer(const char *self, const char *other)
+static int peer(const char *self, const char *other, const char *larger)
 {
 	struct fake_header h;
 	size_t i;
@@ -478,6 +479,7 @@ static int peer(const char *self, const char *other)
 	fake_init(&f, self, other);
 	requests();
 	replies();
+	crossing(self, larger);
 	frames();
 	acks();
 	credits();
@@ -499,8 +501,8 @@ int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "sink"))
 		return sink(argv[2]);
-	if (argc == 4 && !strcmp(argv[1], "peer"))
-		return peer(argv[2], argv[3]);
-	fprintf(stderr, "usage: rds-hostile sink ADDR | peer ADDR PEER\n");
+	if (argc == 5 && !strcmp(argv[1], "peer"))
+		return peer(argv[2], argv[3], argv[4]);
+	fprintf(stderr, "usage: rds-hostile sink ADDR | peer ADDR PEER LARGER\n");
 	return 2;
 }

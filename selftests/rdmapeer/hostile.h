@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the peer that breaks the rules share (hostile.c, joined.c). */
+/* What the files of the peer that breaks the rules share (hostile.c and its like). */
 #ifndef SELFTESTS_HOSTILE_H
 #define SELFTESTS_HOSTILE_H
 
@@ -20,6 +20,9 @@ long long drops(const char *name);
 
 /* After what the peer did, the connection must end for that reason, and a new one must work. */
 void ends(const char *name, const char *why, long long before, bool sent);
+
+/* crossing.c: attempts of both ends at once; the module's address there is the larger one */
+void crossing(const char *self, const char *larger);
 
 /* joined.c: several messages in one frame, right and wrong */
 void joined(void);

@@ -7,20 +7,28 @@
 
 dev=$1
 
-sink_bound() { grep -q 'sink is bound' /run/sink.log 2>/dev/null; }
+# Larger than both ends' own
+larger=${RDS_SELF4%.*}.200
+[ "$RDS_GUEST" = a ] || larger=${RDS_PEER4%.*}.200
+
+sinks_bound() { [ "$(cat /run/sink*.log 2>/dev/null | grep -c 'sink is bound')" = 2 ]; }
 
 role_a() {
 	rdma_up "$dev" tcp-first && ok hostile.rdma_up_a || { not_ok hostile.rdma_up_a "see above"; return; }
+	ip addr add "$larger/24" dev rds0
+	rdma_ready "$larger"
 	"$RDS_BIN/rds-hostile" sink "$RDS_SELF4" >/run/sink.log 2>&1 &
 	_sink=$!
-	wait_for 20 sink_bound
-	check hostile.rdma_sink sink_bound
+	"$RDS_BIN/rds-hostile" sink "$larger" >/run/sink2.log 2>&1 &
+	_sink2=$!
+	wait_for 20 sinks_bound
+	check hostile.rdma_sink sinks_bound
 	barrier ready 120
 	barrier over 600
 	cat /proc/net/rds/drops 2>/dev/null | grep -v ' 0$' | sed 's/^/# /'
-	cat /run/sink.log
-	kill $_sink 2>/dev/null
-	wait $_sink 2>/dev/null
+	cat /run/sink.log /run/sink2.log
+	kill $_sink $_sink2 2>/dev/null
+	wait $_sink $_sink2 2>/dev/null
 	rdma_left hostile.rdma left
 }
 
@@ -29,7 +37,7 @@ role_b() {
 	rdma_modules "$dev" && rdma_add "$dev" && ok hostile.rdma_up_b ||
 		{ not_ok hostile.rdma_up_b "no device"; return; }
 	barrier ready 120
-	"$RDS_BIN/rds-hostile" peer "$RDS_SELF4" "$RDS_PEER4"
+	"$RDS_BIN/rds-hostile" peer "$RDS_SELF4" "$RDS_PEER4" "$larger"
 	check hostile.rdma_peer [ $? = 0 ]
 	barrier over 600
 	# Whom nobody answers any more siw asks for minutes; as long as this end is there it refuses.

@@ -211,6 +211,7 @@ static void path_dial(struct rds_cpath *cp)
 	WRITE_ONCE(cp->dial_wanted, false);
 	cp->backoff = clamp(cp->backoff * 2, min, max);
 	WRITE_ONCE(cp->dialled, jiffies);
+	WRITE_ONCE(cp->crossed, false);
 	if (!rds_path_event(cp, RDS_EV_DIAL, 0))
 		return;
 	if (cp->pub.trans->path_connect(&cp->pub))
@@ -341,7 +342,8 @@ static void path_knocked(struct rds_cpath *cp)
 
 /*
  * Both ends dial at once: the larger address's attempt stays, where the transport has that rule,
- * unless it is so old that it was probably lost, for instance while the peer's interface was down.
+ * unless it was probably lost, for instance while the peer's interface was down: it is old, or the
+ * peer, which was refused once and would have taken ours by now, calls again.
  * The lock is held, so the state is the one in which the peer's attempt found us.
  */
 static bool path_crosses(const struct rds_cpath *cp)
@@ -350,7 +352,8 @@ static bool path_crosses(const struct rds_cpath *cp)
 
 	lockdep_assert_held(&cp->lock);
 	return cp->pub.trans->caps & RDS_CAP_LARGER_WINS && cp->state == RDS_PATH_CONNECTING &&
-	       !cp->attaching && time_before(jiffies, READ_ONCE(cp->dialled) + CROSS_TIME) &&
+	       !cp->attaching && !READ_ONCE(cp->crossed) &&
+	       time_before(jiffies, READ_ONCE(cp->dialled) + CROSS_TIME) &&
 	       memcmp(&addr->laddr, &addr->faddr, sizeof(addr->laddr)) > 0;
 }
 
@@ -364,6 +367,8 @@ bool rds_cpath_incoming(struct rds_cpath *cp, void *conn)
 	}
 	spin_lock_bh(&cp->lock);
 	crossed = path_crosses(cp);
+	if (crossed)
+		WRITE_ONCE(cp->crossed, true);
 	if (!crossed && cp->state != RDS_PATH_DEAD &&
 	    cp->nr_incoming < RDS_PATH_MAX_INCOMING) {
 		cp->incoming[cp->nr_incoming++] = conn;

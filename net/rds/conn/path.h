@@ -49,6 +49,7 @@ struct rds_conn;
  * @tx_work: transmits when no system call does
  * @backoff: upper bound of the wait before the next attempt, in jiffies; 0 means at once
  * @dialled: when, in jiffies, we dialled last
+ * @crossed: a call of the peer's was refused in favour of the attempt we made last
  * @attaching: the connection coming up was opened by the peer
  * @dial_wanted: somebody has a message for the peer, or the peer asked us to dial
  * @backing_off: the control worker is due after a random wait
@@ -71,6 +72,7 @@ struct rds_cpath {
 	struct work_struct	tx_work;
 	unsigned long		backoff;
 	unsigned long		dialled;
+	bool			crossed;
 	bool			attaching;
 	bool			dial_wanted;
 	bool			backing_off;

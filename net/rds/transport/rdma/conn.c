@@ -59,8 +59,10 @@
 
 /* From the start of an attempt to the first moment at which messages can flow */
 #define RDS_RDMA_SETUP_TIME	(10 * HZ)
-/* Closed attempts of one path that still wait for an iWARP device */
-#define RDS_RDMA_LATE_MAX	2
+/* Closed attempts of one path that still wait for an iWARP device: with as many none is dialled, */
+#define RDS_RDMA_LATE_MAX	4
+/* and with as many the peer's are refused as well */
+#define RDS_RDMA_LATE_REFUSE	8
 
 static void conn_timer(struct timer_list *t)
 {
@@ -189,7 +191,10 @@ bool rds_rdma_conn_answered(struct rds_rdma_conn *conn)
 	return go;
 }
 
-/* Has the path left too many closed attempts behind that still wait for the device? */
+/*
+ * Has the path left too many closed attempts behind that still wait for the device?  The peer's
+ * call may be the way out, so it is taken when we dial no more ourselves.
+ */
 static bool conn_too_many_late(struct rds_rdma_conn *conn)
 {
 	const struct rds_rdma_conn *other;
@@ -199,7 +204,7 @@ static bool conn_too_many_late(struct rds_rdma_conn *conn)
 	list_for_each_entry(other, &conn->dev->closing, dev_node)
 		n += READ_ONCE(other->cm.late_of) == conn->path;
 	spin_unlock_bh(&conn->dev->lock);
-	return n >= RDS_RDMA_LATE_MAX;
+	return n >= (conn->accepted ? RDS_RDMA_LATE_REFUSE : RDS_RDMA_LATE_MAX);
 }
 
 static int conn_create_qp(struct rds_rdma_conn *conn)
@@ -488,10 +493,13 @@ static void conn_close(struct rds_rdma_conn *conn)
 	conn->path = NULL;
 	conn->rpath = NULL;
 	spin_unlock_bh(&conn->cm.lock);
-	if (late)
-		queue_work(rds_rdma_wq, &conn->cm.reap_work);
-	else
+	if (!late) {
 		conn_release(conn);
+		return;
+	}
+	/* an interface that goes waits for those that are not late */
+	wake_up_all(&conn->dev->idle);
+	queue_work(rds_rdma_wq, &conn->cm.reap_work);
 }
 
 /*

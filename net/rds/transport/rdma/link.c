@@ -300,14 +300,18 @@ static void end_going(struct rds_rdma_conn *conn, void *arg)
 								    RDS_DROP_ADDR_GONE);
 }
 
-/* Those that wait for their link have said nothing yet, and will not. */
+/*
+ * Those that wait for their link have said nothing yet, and will not; what an iWARP device has yet
+ * to say of an attempt is for nobody, and may take it long.
+ */
 static unsigned int list_nr(const struct list_head *conns, const struct rds_rdma_laddr *what)
 {
 	const struct rds_rdma_conn *conn;
 	unsigned int n = 0;
 
 	list_for_each_entry(conn, conns, dev_node)
-		n += la_goes(&conn->local, what) && !conn->cm.parked && !READ_ONCE(conn->cm.waits);
+		n += la_goes(&conn->local, what) && !conn->cm.parked &&
+		     !READ_ONCE(conn->cm.waits) && !READ_ONCE(conn->cm.late_of);
 	return n;
 }
 
