@@ -284,11 +284,28 @@ static void conn_connect_work(struct work_struct *work)
 		conn_dial_late(conn);
 }
 
+/*
+ * rxe queues a packet of the peer's, whose reference to the queue pair may be gone with that, and
+ * looks at the queue pair once more.  It takes no packets in the state RESET, and those from the
+ * network under RCU; what a task of its own hands over within one host is left to chance.
+ */
+static void conn_shut_qp(const struct rds_rdma_conn *conn)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+
+	if (!conn->dev->props.soft || conn->dev->props.iwarp)
+		return;
+	ib_modify_qp(conn->qp, &attr, IB_QP_STATE);
+	synchronize_rcu();
+}
+
 /* On return no completion is under way, nor will one come. */
 static void conn_destroy_qp(struct rds_rdma_conn *conn)
 {
-	if (conn->qp)
+	if (conn->qp) {
+		conn_shut_qp(conn);
 		rdma_destroy_qp(conn->id);
+	}
 	conn->qp = NULL;
 	rds_rdma_cq_put(conn);
 }
