@@ -287,7 +287,8 @@ static void conn_connect_work(struct work_struct *work)
 /*
  * rxe queues a packet of the peer's, whose reference to the queue pair may be gone with that, and
  * looks at the queue pair once more.  It takes no packets in the state RESET, and those from the
- * network under RCU; what a task of its own hands over within one host is left to chance.
+ * network under RCU; what a task of its own hands over within one host is left to chance.  The
+ * grace period is a short one: an interface that goes waits for us, with a limit.
  */
 static void conn_shut_qp(const struct rds_rdma_conn *conn)
 {
@@ -296,7 +297,7 @@ static void conn_shut_qp(const struct rds_rdma_conn *conn)
 	if (!conn->dev->props.soft || conn->dev->props.iwarp)
 		return;
 	ib_modify_qp(conn->qp, &attr, IB_QP_STATE);
-	synchronize_rcu();
+	synchronize_rcu_expedited();
 }
 
 /* On return no completion is under way, nor will one come. */
