@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Both ends dial at once, and the module's address is the larger one: its attempt stays and ours is
- * refused, but only once, as it calls nobody if we, who could have taken it, call again.
+ * refused, but only once. We could have taken its attempt, so if we call again, that was lost.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -28,7 +28,8 @@
  *     rdma_create_qp() or the CM leave it in, also when it never reached RTS (rxe flushes what is
  *     posted in the error state whatever state was before; siw completes it on the spot), and
  *     waits for one more completion, for which rds_rdma_data_attr() keeps room.  A CM that is at
- *     work on the same queue pair finds it in the error state and reports a failure.  Nothing is
+ *     work on the same queue pair finds it in the error state and reports a failure, or in RESET
+ *     (conn_shut_qp()) and connects what its id is about to disconnect.  Nothing is
  *     posted behind it: path_close takes tx_lock after setting @ending, and the data path posts
  *     under tx_lock and only while @ending is not set.
  *   - Completions that the drain does not wait for.  siw leaves in the send queue what it found
