@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Shared by every Kbuild of the tree; $(rds-top) is the repository root.
+# Compiler flags for all Kbuild files of the tree. $(rds-top) is the root of the repository.
 
-# The shadow headers come first and pass on to the kernel's; -I in ccflags-y would come too late.
-# A sub-folder inherits the list, where each must be once: #include_next goes by position.
+# The shadow headers in compat/ come first and include the kernel's headers of the same names; a -I
+# in ccflags-y would come too late. Sub-folders inherit LINUXINCLUDE, and each path must be in it
+# once, because #include_next continues after the position of the current path.
 rds-include := $(addprefix -I$(abspath $(rds-top))/include,/compat /uapi /)
 LINUXINCLUDE := $(rds-include) $(filter-out $(rds-include),$(LINUXINCLUDE))
 
-# What cannot be asked with #ifdef is looked up in the kernel's headers, never guessed from a
-# version: distributions carry patches back.  $(call rds-probe,header,regular expression,macro)
+# Properties of the kernel that #ifdef cannot test are searched in its headers, not derived from its
+# version, because distributions backport patches.
+# $(call rds-probe,header,regular expression,macro): -Dmacro if the header matches the expression
 rds-probe = $(if $(shell grep -lE '$(2)' $(srctree)/include/$(1) 2>/dev/null),-D$(3))
 
 rds-probes := $(call rds-probe,linux/skbuff.h,\<skb_splice_from_iter\>,RDS_HAVE_SKB_SPLICE)
@@ -16,5 +18,7 @@ rds-probes += $(call rds-probe,linux/uio.h,\<iov_iter_extract_pages\>,RDS_HAVE_E
 rds-probes += $(call rds-probe,linux/sysctl.h,int proc_handler.const struct,RDS_HAVE_CONST_CTL_TABLE)
 rds-probes += $(call rds-probe,net/sock.h,\<sk_net_refcnt_upgrade\>,RDS_HAVE_NET_REFCNT_UPGRADE)
 rds-probes += $(call rds-probe,net/net_namespace.h,\<register_net_sysctl_sz\>,RDS_HAVE_NET_SYSCTL_SZ)
+rds-probes += $(call rds-probe,linux/hrtimer.h,\<hrtimer_setup\>,RDS_HAVE_HRTIMER_SETUP)
+rds-probes += $(call rds-probe,net/ipv6_stubs.h,\<ipv6_stub\>,RDS_HAVE_IPV6_STUBS)
 
 ccflags-y += $(rds-probes)

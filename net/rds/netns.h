@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What RDS keeps per network namespace.  Every folder has a table of its own here, opaque to
- * the others.  A struct rds_net lives as long as its namespace; there is nothing outside.
+ * State of RDS per network namespace.  Every folder has a table of its own in
+ * struct rds_net, opaque to the other folders.  A struct rds_net lives as long
+ * as its namespace, and holds all sockets, connections and maps.
  */
 #ifndef _RDS_NETNS_H
 #define _RDS_NETNS_H
@@ -18,7 +19,7 @@ struct rds_cong_table;
 struct rds_conn_table;
 struct rds_use;
 
-/* Per-CPU counters */
+/* Counters of one namespace and CPU */
 struct rds_counters {
 	struct rds_stats	stats;
 	u64			drops[RDS_DROP_MAX];
@@ -27,10 +28,12 @@ struct rds_counters {
 /**
  * struct rds_net_sysctl - /proc/sys/net/rds of a namespace
  * @reconnect_min: first step of the back-off, in jiffies
- * @reconnect_max: its ceiling, in jiffies
- * @max_unacked_packets: see max_unacked_packets of the wire document, 4.8
- * @max_unacked_bytes: likewise
- * @ping_enable: answer pings and handshakes
+ * @reconnect_max: upper bound of the back-off, in jiffies
+ * @max_unacked_packets: kept for programs that set it; rds_rdma has a constant,
+ *	see protocol.rst 4.8.6
+ * @max_unacked_bytes: kept for programs that set it; rds_rdma has a constant,
+ *	see protocol.rst 4.8.6
+ * @ping_enable: whether pings and handshakes are answered
  */
 struct rds_net_sysctl {
 	unsigned long	reconnect_min;
@@ -41,21 +44,22 @@ struct rds_net_sysctl {
 };
 
 /**
- * struct rds_net - RDS in one namespace
- * @net: the namespace; no reference, this is part of it
- * @counters: statistics and drop reasons
- * @bind: bound sockets, endpoint/
- * @cong: congestion maps, cong/
- * @conns: connections, conn/
- * @uses: by type, whether sockets use a transport, conn/use.h
- * @sysctl: settings, ctl/
- * @sysctl_header: their registration
- * @nr_sockets: sockets that exist
- * @nr_conns: connections that exist, looked up or not
- * @nr_maps: congestion maps that exist
+ * struct rds_net - state of RDS in one namespace
+ * @net: the namespace, without a reference, as struct rds_net is part of it
+ * @counters: statistics and drop reasons, per CPU
+ * @bind: bound sockets, of sock/
+ * @cong: congestion maps, of cong/
+ * @conns: connections, of conn/
+ * @uses: use of transports by sockets, indexed by type of transport, of
+ *	xprt/use.c
+ * @sysctl: settings, of ctl/
+ * @sysctl_header: registration of @sysctl
+ * @nr_sockets: number of sockets
+ * @nr_conns: number of connections, in the table or out of it
+ * @nr_maps: number of congestion maps
  *
- * The last three are zero when the namespace is gone; anything else is a leak of ours and
- * gets a WARN.
+ * @nr_sockets, @nr_conns and @nr_maps are 0 at the end of the namespace;
+ * another value is a leak, and gets a WARN.
  */
 struct rds_net {
 	struct net			*net;
@@ -71,12 +75,15 @@ struct rds_net {
 	atomic_t			nr_maps;
 };
 
+/*
+ * Index of struct rds_net among the private parts of a namespace; main.c
+ * registers it.
+ */
+extern unsigned int rds_net_id;
+
 struct rds_net *rds_net(const struct net *net);
 
 #define rds_stats_add(rn, field, n)	this_cpu_add((rn)->counters->stats.field, n)
 #define rds_stats_inc(rn, field)	rds_stats_add(rn, field, 1)
-
-int rds_netns_init(void);
-void rds_netns_exit(void);
 
 #endif

@@ -6,15 +6,18 @@
 #include <linux/version.h>
 
 /*
- * Pins pages of the caller that are only read, for long. Before 6.2 such a pin does not break
- * copy-on-write of the zero page or of a private file page: what the owner writes afterwards goes
- * to another page, and the device goes on reading the old one. Asking for writing breaks it;
- * memory its owner cannot write is pinned as it is.
+ * Pin pages of the calling task that a device only reads, for a long time.
+ * Before 6.2 such a pin does not break copy-on-write of the zero page or of a
+ * private file page: a later write of the task goes to another page, and the
+ * device goes on reading the old one.  A pin for writing breaks copy-on-write.
+ * Memory that the task cannot write to is pinned for reading.
  */
-static inline int rds_pin_to_read(unsigned long start, int nr, struct page **pages)
+static inline int rds_pin_to_read(unsigned long start, int nr,
+				  struct page **pages)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-	int got = pin_user_pages_fast(start, nr, FOLL_LONGTERM | FOLL_WRITE, pages);
+	int got = pin_user_pages_fast(start, nr, FOLL_LONGTERM | FOLL_WRITE,
+				      pages);
 
 	if (got > 0)
 		return got;

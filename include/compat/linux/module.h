@@ -6,9 +6,9 @@
 #include <linux/version.h>
 
 /*
- * EXPORT_SYMBOL_NS*() and MODULE_IMPORT_NS() take an identifier before 6.13 and a string since
- * (commit cdd30ebb1b9f, "module: Convert symbol namespace to string literal"); the macros look
- * the same from outside, so this is the one place that asks for a version.
+ * EXPORT_SYMBOL_NS*() and MODULE_IMPORT_NS() take an identifier before 6.13 and
+ * a string since (commit cdd30ebb1b9f, "module: Convert symbol namespace to
+ * string literal").  No macro tells the two apart, so the version does.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define RDS_NS RDS

@@ -4,7 +4,7 @@
 
 #include_next <linux/slab.h>
 
-/* Allocation by type; the flags may be left out and are GFP_KERNEL then. */
+/* Allocation by type; without flags it uses GFP_KERNEL. */
 #ifndef kzalloc_obj
 #define __rds_gfp(dummy, gfp, ...)	gfp
 #define rds_gfp(...)			__rds_gfp(0, ##__VA_ARGS__, GFP_KERNEL)

@@ -2,7 +2,9 @@
 #ifndef _RDS_COMPAT_LINUX_SOCKET_H
 #define _RDS_COMPAT_LINUX_SOCKET_H
 
-/* The argument of bind and connect has a type of its own in newer kernels. */
+/*
+ * The address that bind and connect get has a type of its own in newer kernels.
+ */
 #ifndef RDS_HAVE_SOCKADDR_UNSIZED
 #define sockaddr_unsized sockaddr
 #endif

@@ -4,7 +4,9 @@
 
 #include_next <linux/sysctl.h>
 
-/* A proc_handler of ours takes a "RDS_CTL_CONST struct ctl_table *". */
+/*
+ * The first argument of a proc_handler is a "RDS_CTL_CONST struct ctl_table *".
+ */
 #ifdef RDS_HAVE_CONST_CTL_TABLE
 #define RDS_CTL_CONST const
 #else

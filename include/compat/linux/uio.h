@@ -14,8 +14,12 @@ static inline bool iov_iter_extract_will_pin(const struct iov_iter *iter)
 	return user_backed_iter(iter);
 }
 
-/* The user address the iterator stands at, and how far it goes on without a gap */
-static inline unsigned long rds_iter_segment(const struct iov_iter *iter, size_t *len)
+/*
+ * Return the user address at the position of @iter, and limit @len to the bytes
+ * up to a gap.
+ */
+static inline unsigned long rds_iter_segment(const struct iov_iter *iter,
+					     size_t *len)
 {
 	size_t skip = iter->iov_offset;
 	const struct iovec *iov;
@@ -31,12 +35,14 @@ static inline unsigned long rds_iter_segment(const struct iov_iter *iter, size_t
 }
 
 /*
- * Pins user pages, as the kernel's own does; other iterators are refused, and the caller brings
- * the array.  One segment a call at most: the caller loops anyway.
+ * Pin user pages, as the function of newer kernels does, with three limits:
+ * other iterators are refused, the caller provides the array of pages, and one
+ * call handles at most one segment, as the caller has a loop.
  */
-static inline ssize_t iov_iter_extract_pages(struct iov_iter *iter, struct page ***pages,
-					     size_t maxsize, unsigned int maxpages,
-					     iov_iter_extraction_t flags, size_t *offset0)
+static inline ssize_t
+iov_iter_extract_pages(struct iov_iter *iter, struct page ***pages,
+		       size_t maxsize, unsigned int maxpages,
+		       iov_iter_extraction_t flags, size_t *offset0)
 {
 	unsigned long addr;
 	int got;
@@ -47,9 +53,11 @@ static inline ssize_t iov_iter_extract_pages(struct iov_iter *iter, struct page 
 		return 0;
 	addr = rds_iter_segment(iter, &maxsize);
 	*offset0 = offset_in_page(addr);
-	maxpages = min_t(size_t, maxpages, DIV_ROUND_UP(*offset0 + maxsize, PAGE_SIZE));
+	maxpages = min_t(size_t, maxpages,
+			 DIV_ROUND_UP(*offset0 + maxsize, PAGE_SIZE));
 	got = pin_user_pages_fast(addr - *offset0, maxpages,
-				  iov_iter_rw(iter) == READ ? FOLL_WRITE : 0, *pages);
+				  iov_iter_rw(iter) == READ ? FOLL_WRITE : 0,
+				  *pages);
 	if (got <= 0)
 		return got ? got : -EFAULT;
 	maxsize = min(maxsize, got * PAGE_SIZE - *offset0);

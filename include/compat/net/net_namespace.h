@@ -4,7 +4,10 @@
 
 #include_next <net/net_namespace.h>
 
-/* Old kernels look for an empty last entry: end the table with one and do not count it. */
+/*
+ * Kernels without a count stop at an empty entry: the table has one, which @n
+ * does not count.
+ */
 #ifndef RDS_HAVE_NET_SYSCTL_SZ
 #define register_net_sysctl_sz(net, path, table, n)	register_net_sysctl(net, path, table)
 #endif

@@ -4,7 +4,7 @@
 
 #include_next <net/sock.h>
 
-/* A kernel socket that shall keep its namespace after all. */
+/* Give a kernel socket a reference to its namespace. */
 #ifndef RDS_HAVE_NET_REFCNT_UPGRADE
 static inline void sk_net_refcnt_upgrade(struct sock *sk)
 {

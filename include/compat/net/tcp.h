@@ -7,13 +7,15 @@
 
 /**
  * rds_tcp_splice_locked() - hand pages to TCP by reference
- * @sk: a TCP socket, locked by the caller
- * @msg: its iterator is over bvecs without empty ones; advanced by what was taken
+ * @sk: TCP socket, locked by the caller
+ * @msg: message whose iterator is over bvecs, none of them empty; advanced by
+ *	the bytes taken
  *
- * MSG_SPLICE_PAGES, for which some kernels have the number and nothing behind it: there every
- * page is a call of its own, and MSG_MORE joins them.
+ * Newer kernels have MSG_SPLICE_PAGES.  Some older ones define the flag without
+ * implementing it, so the macro of the build decides.  There each page is
+ * handed over by one call, and MSG_MORE joins the pages.
  *
- * Return: bytes taken, or an errno if none was.
+ * Return: bytes taken, or a negative errno if no byte was taken.
  */
 static inline int rds_tcp_splice_locked(struct sock *sk, struct msghdr *msg)
 {
@@ -27,10 +29,14 @@ static inline int rds_tcp_splice_locked(struct sock *sk, struct msghdr *msg)
 		const struct bio_vec *bv = msg->msg_iter.bvec;
 		size_t off = bv->bv_offset + msg->msg_iter.iov_offset;
 		size_t len = min3((size_t)bv->bv_len - msg->msg_iter.iov_offset,
-				  PAGE_SIZE - offset_in_page(off), msg_data_left(msg));
+				  PAGE_SIZE - offset_in_page(off),
+				  msg_data_left(msg));
 		int more = len < msg_data_left(msg) ? MSG_MORE : 0;
-		int ret = tcp_sendpage_locked(sk, nth_page(bv->bv_page, off / PAGE_SIZE),
-					      offset_in_page(off), len, msg->msg_flags | more);
+		int ret = tcp_sendpage_locked(sk,
+					      nth_page(bv->bv_page,
+						       off / PAGE_SIZE),
+					      offset_in_page(off), len,
+					      msg->msg_flags | more);
 
 		if (ret <= 0)
 			return sent ? sent : ret;

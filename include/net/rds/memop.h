@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Remote memory: what the core and a transport with RDMA say to each other about it.
+ * Remote memory: the interface between the core and a transport with RDMA.
  *
- * The core pins user memory, keeps the keys of each socket, parses requests and tells programs
- * how they ended.  The transport makes keys of pinned memory and carries operations out.
+ * The core pins user memory, keeps the keys of each socket, parses requests and
+ * notifies programs of their outcome.  The transport makes keys of pinned
+ * memory and carries operations out.
  *
- * Keys.  mr_map makes a key of pinned pages; they stay pinned until mr_unmap has returned.  A
- * key belongs to a device and not to a connection, so it is valid before any is there.
+ * Keys.  mr_reg makes a key of pinned pages; the pages stay pinned until
+ * mr_dereg has returned.  A key belongs to a device and not to a connection, so
+ * it is valid before a connection exists.
  *
- * Operations.  A message may have one transfer and one atomic operation (struct rds_tx_ops),
- * which the transport posts, in that order, ahead of the message's first frame.  Before it posts
- * the first of them it sets @posted; from then on they are never posted again, whatever becomes
- * of the connection.  For each posted operation it holds one reference (rds_op_get()) and calls
- * rds_op_done() exactly once, when the device will not touch the local memory any more and the
- * outcome is known, and at the latest before path_close returns.  The message may be gone by
- * then.
+ * Operations.  A message may have one READ or WRITE and one atomic operation
+ * (struct rds_tx_request), which the transport posts, in that order, ahead of
+ * the message's first frame.  Before the transport posts the first of the two
+ * it sets rds_tx_request.posted; from then on neither is posted again, even if
+ * the connection is lost.  For each operation the transport takes one reference
+ * (rds_operation_get()) before it posts, and calls rds_operation_done() exactly
+ * once: when the device does not access the local memory any more and the
+ * outcome is known, and at the latest before path_close returns.  The message
+ * may be freed by then.
  */
 #ifndef _NET_RDS_MEMOP_H
 #define _NET_RDS_MEMOP_H
@@ -27,27 +31,32 @@
 struct net;
 struct rds_path;
 
-/* Bytes of one key and of one operation, at most, and pages of a key; an operation may have more */
+/*
+ * Largest number of bytes of a key or an operation, and of pages of a key.  The
+ * memory of an operation may be in many pieces, and in more pages then.
+ */
 #define RDS_MEM_MAX_BYTES	(1024U * 1024)
 #define RDS_MEM_MAX_PAGES	(RDS_MEM_MAX_BYTES / PAGE_SIZE + 1)
 
-/* What a peer may do with a key */
+/* Rights of a peer to the memory of a key */
 #define RDS_MR_REMOTE_READ	BIT(0)
 #define RDS_MR_REMOTE_WRITE	BIT(1)	/* and atomic operations, if the device has them */
-#define RDS_MR_USE_ONCE		BIT(2)	/* it ends with its first use, if the device can do that */
+#define RDS_MR_USE_ONCE		BIT(2)	/* the first use ends the key, if the device can do that */
 
 /*
- * Set in the offset of a key that ends with its first use and whose device takes Send with
- * Invalidate.  In-tree's offsets are smaller than a page, so a peer of that kind never shows it.
+ * Set in the offset of a key that ends with its first use and whose device
+ * takes Send with Invalidate.  Offsets of in-tree's keys are smaller than a
+ * page, so they never have this bit.
  */
 #define RDS_MR_OFFSET_ONCE	BIT(31)
 
 /**
  * struct rds_mem - pinned user memory
- * @bv: one entry per run within a page, in the order of the user's vector
- * @nr: entries of @bv
- * @bytes: sum
- * @writable: pinned for writing by the device
+ * @bv: page fragments in the order of the user's vector; none crosses the end
+ *	of a page
+ * @nr: number of entries of @bv
+ * @bytes: sum of the bytes of all entries
+ * @writable: the device may write to the memory
  */
 struct rds_mem {
 	struct bio_vec	*bv;
@@ -57,10 +66,11 @@ struct rds_mem {
 };
 
 /**
- * struct rds_mr_key - a key, as its transport made it
- * @rkey: what a peer puts into its requests
- * @offset: address of the first byte, likewise; no kernel or user address
- * @handle: the transport's
+ * struct rds_mr_key - key that a transport made
+ * @rkey: number of the key in requests of a peer
+ * @offset: address of the first byte of the memory in requests of a peer; not a
+ *	kernel or user address
+ * @handle: handle of the transport, for mr_dereg
  */
 struct rds_mr_key {
 	u32	rkey;
@@ -68,34 +78,37 @@ struct rds_mr_key {
 	void	*handle;
 };
 
-enum rds_op_kind {
-	RDS_OP_READ,		/* remote memory into ours */
-	RDS_OP_WRITE,		/* ours into remote memory */
+enum rds_operation_kind {
+	RDS_OP_READ,		/* from remote to local memory */
+	RDS_OP_WRITE,		/* from local to remote memory */
 	RDS_OP_FADD,		/* fetch and add */
 	RDS_OP_CSWP,		/* compare and swap */
 };
 
 /**
- * struct rds_op - one remote memory operation, as a transport sees it
- * @kind: which
- * @masked: an atomic operation with masks that mean something
- * @fence: what follows in the message waits for it
- * @rkey: key of the remote memory
- * @raddr: first remote byte, the key's offset included
- * @mem: local memory: source of a WRITE, sink of a READ, 8 bytes for the old value of an atomic
- * @bytes: to transfer, at most @mem->bytes; 8 for atomics
- * @add: FADD: what to add
- * @nocarry_mask: masked FADD
- * @compare: CSWP
- * @swap: CSWP
- * @compare_mask: masked CSWP
- * @swap_mask: masked CSWP
+ * struct rds_tx_operation - part of a remote memory operation that a transport
+ * reads
+ * @kind: READ, WRITE, FADD or CSWP
+ * @masked: an atomic operation has masks with an effect
+ * @fence: later work requests of the message wait for the end of this operation
+ * @rkey: rkey of the remote memory
+ * @raddr: address of the first remote byte, the key's offset included
+ * @mem: local memory: source of a WRITE, destination of a READ, or 8 bytes for
+ *	the old value of an atomic operation
+ * @bytes: bytes to transfer, at most @mem->bytes; 8 for an atomic operation
+ * @add: FADD: value to add
+ * @nocarry_mask: masked FADD: bits that do not carry into the next bit
+ * @compare: CSWP: value to compare with
+ * @swap: CSWP: new value
+ * @compare_mask: CSWP: bits that are compared
+ * @swap_mask: CSWP: bits that are replaced
  *
- * Constant from the time a transport sees it.  Counted: the message has a reference, and so has
- * the transport for as long as the operation is under way.
+ * Constant while a transport may read the operation.  Counted: the message
+ * holds one reference, and the transport holds one from rds_operation_get() to
+ * rds_operation_done().
  */
-struct rds_op {
-	enum rds_op_kind	kind;
+struct rds_tx_operation {
+	enum rds_operation_kind	kind;
 	bool			masked;
 	bool			fence;
 	u32			rkey;
@@ -117,79 +130,96 @@ struct rds_op {
 };
 
 /**
- * struct rds_tx_ops - the operations of a message
+ * struct rds_tx_request - operations of a message, for its transport
  * @rdma: READ or WRITE, or NULL
  * @atomic: FADD or CSWP, or NULL
- * @silent: the message itself is not sent.  The core sees to its end when its operations are
- *	done; the transport sets rds_tx_msg.end as if it had been sent.
- * @posted: the transport has given, or tried to give, one of them to the device
- * @retire: rkey of the peer's that ends with this use, for Send with Invalidate; 0 if none
+ * @silent: only the operations are posted, and the message is not sent.  The
+ *	core frees the message when its operations are done; the transport sets
+ *	rds_tx_msg.end as if it were sent.
+ * @posted: the transport has posted, or tried to post, at least one of the
+ *	operations; set by the transport
+ * @invalidate_rkey: rkey of the peer for Send with Invalidate, as this use ends
+ *	the key; 0 if no key ends
  */
-struct rds_tx_ops {
-	struct rds_op	*rdma;
-	struct rds_op	*atomic;
-	bool		silent;
-	bool		posted;
-	u32		retire;
+struct rds_tx_request {
+	struct rds_tx_operation	*rdma;
+	struct rds_tx_operation	*atomic;
+	bool			silent;
+	bool			posted;
+	u32			invalidate_rkey;
 };
 
-/* How an operation ended, as RDS_CMSG_RDMA_STATUS has it; the numbers are those of RDS_RDMA_*. */
-enum rds_op_status {
+/*
+ * How an operation ended; RDS_CMSG_RDMA_STATUS reports these numbers, which are
+ * RDS_RDMA_*.
+ */
+enum rds_operation_status {
 	RDS_OP_SUCCESS		= 0,	/* carried out, exactly once */
-	RDS_OP_REMOTE_ERROR	= 1,	/* the peer's device refused it */
-	RDS_OP_CANCELED		= 2,	/* the core's: cancelled before it was posted */
-	RDS_OP_DROPPED		= 3,	/* cut by the end of the connection: at most once */
-	RDS_OP_OTHER_ERROR	= 4,	/* any other failure: at most once */
+	RDS_OP_REMOTE_ERROR	= 1,	/* refused by the device of the peer */
+	RDS_OP_CANCELED		= 2,	/* cancelled before it was posted; set by the core only */
+	RDS_OP_DROPPED		= 3,	/* connection lost: carried out at most once */
+	RDS_OP_OTHER_ERROR	= 4,	/* any other failure: carried out at most once */
 };
 
 /**
- * struct rds_memop_ops - remote memory operations of a transport
+ * struct rds_memop_vtable - remote memory operations of a transport
  *
- * @mr_map: Make a key of pinned memory, for peers that reach the host at a local address.
- *	@rights are RDS_MR_*.  Works without any connection.
+ * @mr_reg: Make a key of pinned memory, for peers that reach the host at the
+ *	local address @laddr.  @rights are RDS_MR_*.  Needs no connection.
  *	Context: process, may sleep, no locks held.
- *	Returns 0 with @key filled; -ENODEV: no device has the address; -EMSGSIZE: more pages than
- *	a key of the device holds; -ENOSPC: the device has no more keys to give; -EINVAL: the
- *	device cannot map this layout; -ENOMEM; -EAGAIN: the device is coming up or recovering.
- * @mr_unmap: End a key; on return no peer can use it, and the device has left the memory.
+ *	Returns 0 with @key filled; -ENODEV: no device has the address;
+ *	-EMSGSIZE: more pages than a key of the device can have; -ENOSPC: all
+ *	keys of the device are in use; -EINVAL: the device cannot map this
+ *	layout; -ENOMEM; -EAGAIN: the device is coming up or recovering.
+ * @mr_dereg: End a key.  On return no peer can use the key, and the device does
+ *	not access the memory.
  *	Context: process, may sleep, no locks held.
- * @mr_flush: Give back what is kept of ended keys for later use.
- *	Context: as @mr_unmap.
- * @op_check: Can an operation be carried out from this local address?  Nothing is sent.
- *	Context: as @mr_map.
- *	Returns 0; -EOPNOTSUPP: the device has no such operation; -ENODEV.
+ * @mr_flush: Release ended keys that are kept for reuse.
+ *	Context: process, may sleep, no locks held.
+ * @op_check: Can an operation be carried out from the local address @laddr?
+ *	Posts nothing.
+ *	Context: process, may sleep, no locks held.
+ *	Returns 0; -EOPNOTSUPP: the device has no such operation; -ENODEV: no
+ *	device has the address.
  */
-struct rds_memop_ops {
-	int (*mr_map)(struct net *net, const struct in6_addr *laddr, u32 scope,
-		      const struct rds_mem *mem, u32 rights, struct rds_mr_key *key);
-	void (*mr_unmap)(void *handle);
+struct rds_memop_vtable {
+	int (*mr_reg)(struct net *net, const struct in6_addr *laddr, u32 scope,
+		      const struct rds_mem *mem, u32 rights,
+		      struct rds_mr_key *key);
+	void (*mr_dereg)(void *handle);
 	void (*mr_flush)(struct net *net);
-	int (*op_check)(struct net *net, const struct in6_addr *laddr, u32 scope,
-			const struct rds_op *op);
+	int (*op_check)(struct net *net, const struct in6_addr *laddr,
+			u32 scope, const struct rds_tx_operation *op);
 };
 
-/* Keep an operation; the reference ends with rds_op_done(). */
-void rds_op_get(struct rds_op *op);
+/*
+ * Take a reference to an operation for the transport; rds_operation_done()
+ * drops it.
+ */
+void rds_operation_get(struct rds_tx_operation *op);
 
 /**
- * rds_op_done - an operation is over
- * @path: path whose message it belonged to
- * @op: the operation; the transport's reference goes to the core
- * @status: how it ended
+ * rds_operation_done - report the end of an operation
+ * @path: path of the operation's message
+ * @op: operation; the reference of the transport is dropped
+ * @status: how the operation ended
  *
  * Context: any but hard interrupts.
  */
-void rds_op_done(struct rds_path *path, struct rds_op *op, enum rds_op_status status);
+void rds_operation_done(struct rds_path *path, struct rds_tx_operation *op,
+			enum rds_operation_status status);
 
 /**
- * rds_mr_retired - a peer's Send with Invalidate ended a key of ours
- * @path: path it came over
- * @rkey: the key; unknown ones are ignored
+ * rds_mr_invalidated - report that a peer's Send with Invalidate ended a key of
+ * this host
+ * @path: path over which the Send came
+ * @rkey: rkey of the key; an unknown one is ignored
  *
- * The transport has noted it already; mr_unmap is still called for it.
+ * The transport knows already that the key ended; the core still calls mr_dereg
+ * for the key.
  *
  * Context: any but hard interrupts.
  */
-void rds_mr_retired(struct rds_path *path, u32 rkey);
+void rds_mr_invalidated(struct rds_path *path, u32 rkey);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How a transport hands in what it received.
+ * How a transport delivers received messages to the core.
  *
  *	rds_rx_begin(&batch, path);
  *	for each message:
- *		inc = rds_rx_alloc(path, len, gfp);
- *		fill it: rds_rx_buffer() or rds_rx_add_skb() or rds_rx_add_page()
+ *		inc = rds_rx_alloc(path, len, linear, gfp); fill it:
+ *		rds_rx_buffer() or rds_rx_add_skb() or rds_rx_add_page()
  *		rds_rx_deliver(&batch, inc, header);
  *	rds_rx_end(&batch);
  *
- * A batch lives on the stack of one context.  The messages of one path are delivered in their
- * order and by one context at a time; the transport sees to that (the socket lock, a completion
- * queue).  All of it may run in softirq or process context with bottom halves off or on, but
- * rds_rx_begin() to rds_rx_end() does not sleep.
+ * A batch lives on the stack of one context.  The transport delivers the
+ * messages of one path in their order and from one context at a time; the lock
+ * of a TCP socket or a completion queue does so.  All functions may run in
+ * softirq or process context, with bottom halves off or on.  Between
+ * rds_rx_begin() and rds_rx_end() the transport must not sleep.
  */
 #ifndef _NET_RDS_RX_H
 #define _NET_RDS_RX_H
@@ -28,20 +29,24 @@ struct rds_sock;
 struct sk_buff;
 
 /*
- * Payload up to here is copied to a buffer of the message's own, the rest is referenced, unless
- * the transport says otherwise (rds_transport.rx_copy_max).
+ * Default of rds_transport.rx_copy_max.  Payload of up to this number of bytes
+ * is copied to a buffer of the message; longer payload is referenced.
  */
 #define RDS_RX_COPY_MAX		2048
 
+/*
+ * Largest number of sockets that rds_rx_end() wakes; a further one is woken
+ * with its message.
+ */
 #define RDS_RX_BATCH_WAKE	8
 
 /**
- * struct rds_rx_batch - what is gathered over one run of received messages
- * @path: where they came from
- * @nr_wake: entries of @wake
- * @wake: sockets that got a message and are woken once, by rds_rx_end()
+ * struct rds_rx_batch - state of one run of received messages
+ * @path: path of the messages
+ * @nr_wake: number of entries of @wake
+ * @wake: sockets that got messages; rds_rx_end() wakes each of them once
  *
- * The core's; a transport only passes it on.
+ * Only the core uses the fields; a transport passes the pointer on.
  */
 struct rds_rx_batch {
 	struct rds_path		*path;
@@ -53,64 +58,80 @@ void rds_rx_begin(struct rds_rx_batch *batch, struct rds_path *path);
 void rds_rx_end(struct rds_rx_batch *batch);
 
 /**
- * rds_rx_alloc - a message to be filled
- * @path: where it comes from
+ * rds_rx_alloc - allocate a message that the transport fills
+ * @path: path over which the message came
  * @len: payload bytes, at most RDS_MAX_MSG_SIZE
- * @linear: the payload must be in one buffer, however long it is (congestion maps)
+ * @linear: the payload must be in one buffer, whatever its length (congestion
+ *	maps)
  * @gfp: GFP_ATOMIC in softirq
  *
- * Return: the message, the caller's until rds_rx_deliver() or rds_rx_free(); NULL without
- * memory.
+ * Return: the message, owned by the caller until rds_rx_deliver() or
+ * rds_rx_free(); NULL without memory.  The transport then calls rds_drop() if
+ * the message is dropped, rds_path_lost() if the path is closed, or
+ * rds_rx_delayed() if the bytes are processed later.
  */
-struct rds_incoming *rds_rx_alloc(struct rds_path *path, u32 len, bool linear, gfp_t gfp);
+struct rds_incoming *rds_rx_alloc(struct rds_path *path, u32 len, bool linear,
+				  gfp_t gfp);
 
 /**
- * rds_rx_free - give up a message that was not delivered
- * @inc: the message, or NULL
+ * rds_rx_delayed - count a delay of received bytes, which are processed when
+ * there is memory
+ * @path: path of the bytes
+ *
+ * Context: any but hard interrupts.
+ */
+void rds_rx_delayed(struct rds_path *path);
+
+/**
+ * rds_rx_free - free a message that was not delivered
+ * @inc: message or NULL
  */
 void rds_rx_free(struct rds_incoming *inc);
 
 /**
- * rds_rx_buffer - where the payload is to be copied
- * @inc: the message
+ * rds_rx_buffer - get the buffer for the payload
+ * @inc: message
  *
- * Return: @len bytes of memory, or NULL if the payload is to be referenced.
+ * Return: buffer of as many bytes as rds_rx_alloc() was called for, or NULL if
+ * the transport has to append the payload by rds_rx_add_skb() or
+ * rds_rx_add_page().
  */
 void *rds_rx_buffer(struct rds_incoming *inc);
 
 /**
  * rds_rx_add_skb - append a range of a socket buffer to the payload
- * @inc: a message without buffer
- * @skb: source; a clone of it is kept
- * @off: first byte
- * @len: bytes
- * @gfp: for the clone
+ * @inc: message without a buffer
+ * @skb: source; the message keeps a clone of it
+ * @off: offset of the range in @skb
+ * @len: bytes of the range
+ * @gfp: flags to allocate the clone with
  *
- * Return: false without memory; nothing was appended then.
+ * Return: true; or false without memory, and nothing is appended.
  */
-bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb, unsigned int off,
-		    unsigned int len, gfp_t gfp);
+bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb,
+		    unsigned int off, unsigned int len, gfp_t gfp);
 
 /**
  * rds_rx_add_page - append a page fragment to the payload
- * @inc: a message without buffer
- * @page: its reference goes to the message
- * @off: first byte
- * @len: bytes
+ * @inc: message without a buffer
+ * @page: page; the message takes over one reference of the caller
+ * @off: offset of the fragment in @page
+ * @len: bytes of the fragment
  *
- * Return: false without memory; the reference stays the caller's then.
+ * Return: true; or false without memory, and the caller keeps the reference.
  */
-bool rds_rx_add_page(struct rds_incoming *inc, struct page *page, unsigned int off,
-		     unsigned int len);
+bool rds_rx_add_page(struct rds_incoming *inc, struct page *page,
+		     unsigned int off, unsigned int len);
 
 /**
- * rds_rx_deliver - a message is complete
+ * rds_rx_deliver - deliver a complete message
  * @batch: open batch of the message's path
- * @inc: the message, filled; the core's from here on
- * @hdr: its header, checked by the transport as far as its wire format asks for; not kept
+ * @inc: filled message; owned by the core from here on
+ * @hdr: header of the message, checked by the transport as far as its wire
+ *	format requires; not used after the return
  *
- * Duplicates, probes, handshakes, congestion maps, and messages nobody takes are all dealt
- * with (and counted) inside.
+ * Duplicates, probes, handshakes, congestion maps, and messages without a
+ * receiver are handled and counted inside.
  */
 void rds_rx_deliver(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		    const struct rds_wire_header *hdr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counters of the core, per network namespace and per CPU, in the order in which
- * RDS_INFO_COUNTERS reports them (wire document 6.8), and the reasons for which something that
- * a peer or a user sent was not used, in the order of /proc/net/rds/drops.
+ * Counters of the core, per network namespace and CPU, in the order in which
+ * RDS_INFO_COUNTERS reports them (protocol.rst 6.8).  Drop reasons, in the
+ * order of /proc/net/rds/drops.
  */
 #ifndef _NET_RDS_STATS_H
 #define _NET_RDS_STATS_H
@@ -59,7 +59,8 @@ struct rds_stats {
 #define RDS_NR_STATS	(sizeof(struct rds_stats) / sizeof(u64))
 
 /*
- * Why a path was lost or input not used.  (identifier, name shown)
+ * Reasons why a path was lost or input was not used: identifier, and name in
+ * /proc/net/rds/drops
  */
 #define RDS_DROP_REASONS(_)		\
 	_(BAD_LENGTH,	"bad_length")	\
@@ -94,8 +95,9 @@ struct rds_stats {
 	_(DEVICE_GONE,	"device_gone")	\
 	_(ADDR_GONE,	"address_gone")
 
-/* Why something received was not used, or a path was given up */
+/* RDS_DROP_NONE is no reason: no path was lost and no input dropped. */
 enum rds_drop_reason {
+	RDS_DROP_NONE,
 #define RDS_DROP_ENUM(id, name)	RDS_DROP_##id,
 	RDS_DROP_REASONS(RDS_DROP_ENUM)
 #undef RDS_DROP_ENUM
@@ -103,12 +105,21 @@ enum rds_drop_reason {
 };
 
 /**
- * rds_drop - count one thing not used
- * @net: namespace it happened in
- * @why: reason
+ * rds_drop - count a drop reason
+ * @net: namespace to count it in
+ * @why: reason, not RDS_DROP_NONE
  *
- * Context: any, hard interrupts excepted.
+ * Context: any but hard interrupts.
  */
 void rds_drop(struct net *net, enum rds_drop_reason why);
+
+/**
+ * rds_drop_name - get the name of a drop reason
+ * @why: reason
+ *
+ * Context: any.
+ * Return: name of the reason; "none" for RDS_DROP_NONE.
+ */
+const char *rds_drop_name(enum rds_drop_reason why);
 
 #endif

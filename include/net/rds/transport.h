@@ -2,10 +2,12 @@
 /*
  * The contract between the core of RDS and its transports.
  *
- * A *path* is one connection of a transport between two addresses of one network namespace.
- * The core owns paths: it allocates them with room for the transport's private part, tells the
- * transport when to connect and to close, and is told when a path comes up or is lost.  What a
- * path is used for (numbering, retransmission, who gets a message) is the core's alone.
+ * A *path* is one connection of a transport after the other, between a local
+ * address and a peer's, in one network namespace.  The core owns paths: it
+ * allocates each path with room for the transport's private part, and calls the
+ * transport to connect and to close.  The transport reports when a path comes
+ * up or is lost.  Numbering, retransmission and delivery to sockets are done by
+ * the core alone.
  *
  * Order of calls for one path:
  *
@@ -14,11 +16,13 @@
  *	    ... any number of times ...
  *	path_free
  *
- * path_connect, path_attach and path_close of one path never overlap: the core holds the
- * path's control mutex.  xmit is called only between rds_path_up() and path_close, by one
- * context at a time, and path_close is not called before it has returned.  The upcalls
- * rds_path_up, _lost, _writable, _acked and the rx functions may come from softirq, from the
- * moment path_connect or path_attach is called until path_close returns, and not after.
+ * path_connect, path_attach and path_close of one path never overlap: the core
+ * holds the path's control mutex.  xmit is called only between rds_path_up()
+ * and path_close, by one context at a time, and path_close is not called before
+ * xmit has returned.  The transport may call rds_path_up(), rds_path_lost(),
+ * rds_path_writable(), rds_path_acked() and the rx functions, also from
+ * softirq, from the call of path_connect or path_attach until path_close
+ * returns.
  */
 #ifndef _NET_RDS_TRANSPORT_H
 #define _NET_RDS_TRANSPORT_H
@@ -34,27 +38,40 @@
 
 struct net;
 struct rds_path;
-struct rds_rxq;
+struct rds_rx_state;
 struct rds_txq;
 
-/* Changes with any change of this file, tx.h or rx.h that a compiled transport can notice. */
-#define RDS_TRANSPORT_API	4
+/*
+ * Loopback, after the numbers of the user ABI: a socket can read this number,
+ * but not set it.
+ */
+#define RDS_TRANS_LOOP		3
 
-/* What a transport can do; the core asks for these and never for a transport's name. */
-#define RDS_CAP_MULTIPATH	BIT(0)	/* several paths between two addresses; handshake */
-#define RDS_CAP_ZCOPY_TX	BIT(1)	/* keeps user pages until acknowledged, MSG_ZEROCOPY */
-#define RDS_CAP_NETNS		BIT(2)	/* serves other namespaces than the first */
+/*
+ * Raised by any change of the headers of this folder that a compiled transport
+ * can notice
+ */
+#define RDS_TRANSPORT_API	6
+
+/*
+ * Properties of a transport; the core tests these bits and never the name of a
+ * transport.
+ */
+#define RDS_CAP_MULTIPATH	BIT(0)	/* takes part in the handshake of paths */
+#define RDS_CAP_ZCOPY_TX	BIT(1)	/* MSG_ZEROCOPY: user pages are used until acknowledged */
+#define RDS_CAP_NETNS		BIT(2)	/* serves namespaces other than the initial one */
 #define RDS_CAP_PREFER_LOOP	BIT(3)	/* leaves local destinations to loopback */
-#define RDS_CAP_SMALLER_DIALS	BIT(4)	/* only the smaller address connects (wire 3.1) */
-#define RDS_CAP_LOCAL_ONLY	BIT(5)	/* loopback: reaches this host only, never congests */
+#define RDS_CAP_SMALLER_DIALS	BIT(4)	/* only the smaller address dials (protocol.rst 3.1) */
+#define RDS_CAP_LOCAL_ONLY	BIT(5)	/* reaches this namespace only; no maps are sent */
 #define RDS_CAP_OWNS_ACK	BIT(6)	/* fills ack, credit and checksum of headers */
-#define RDS_CAP_LARGER_WINS	BIT(7)	/* of two attempts that cross, the larger address's stays */
+#define RDS_CAP_LARGER_WINS	BIT(7)	/* of crossed attempts, that of the larger address wins */
 
 /**
- * struct rds_path_addr - what identifies a connection within a namespace and transport
+ * struct rds_path_addr - identity of a connection within a namespace and
+ * transport
  * @laddr: local address, IPv4 as v4-mapped
- * @faddr: peer's address
- * @ifindex: interface for link-local addresses, otherwise 0
+ * @faddr: address of the peer, IPv4 as v4-mapped
+ * @ifindex: index of the interface for link-local addresses, else 0
  * @tos: type of service, as map_tos() returned it
  */
 struct rds_path_addr {
@@ -65,15 +82,16 @@ struct rds_path_addr {
 };
 
 /**
- * struct rds_path - the part of a path that its transport sees
- * @trans: its transport
- * @net: its namespace; valid until path_free, but no reference
+ * struct rds_path - part of a path that its transport uses
+ * @trans: transport of the path
+ * @net: namespace of the path; valid until path_free, but not counted
  * @addr: addresses, constant
  * @index: number of the path within its connection
- * @dials: this end is the one that connects (always true without RDS_CAP_SMALLER_DIALS)
- * @priv: the transport's private part, zeroed before path_init
- * @txq: the core's
- * @rxq: the core's
+ * @dials: a connection of path_connect is used; if not set, path_connect only
+ *	knocks.  Always set without RDS_CAP_SMALLER_DIALS
+ * @priv: private part of the transport, zeroed before path_init
+ * @txq: transmit side, used by the core only
+ * @rx: receive side, used by the core only
  */
 struct rds_path {
 	const struct rds_transport	*trans;
@@ -83,53 +101,69 @@ struct rds_path {
 	bool				dials;
 	void				*priv;
 	struct rds_txq			*txq;
-	struct rds_rxq			*rxq;
+	struct rds_rx_state		*rx;
 };
 
 /**
- * struct rds_transport - what a transport is and does
- * @owner: its module
- * @name: for dumps, at most 15 characters
+ * struct rds_transport - properties and functions of a transport
+ * @owner: module of the transport
+ * @name: name in dumps, at most 15 characters
  * @type: RDS_TRANS_* of the user ABI
  * @caps: RDS_CAP_*
- * @path_priv_size: bytes at rds_path.priv
- * @rx_copy_max: received payload up to here is copied and not referenced; 0 for RDS_RX_COPY_MAX
- * @memop: remote memory operations, or NULL if it has none
- * @nr_stats: counters of its own, reported after the core's
- * @stat_names: their names, @nr_stats of them
+ * @path_priv_size: bytes of the private part, rds_path.priv
+ * @rx_copy_max: largest received payload in bytes that is copied and not
+ *	referenced; 0 for RDS_RX_COPY_MAX
+ * @memop: remote memory operations, or NULL if the transport has none
+ * @nr_stats: number of counters of the transport, reported after those of the
+ *	core
+ * @stat_names: @nr_stats names of the counters
  *
- * @addr_local: Is the address one that a socket can bind to over this transport?
- *	Context: process, may sleep.  No locks held.  @scope is an interface index or 0.
- * @net_use: Sockets of @net are bound over the transport from now on, or (not @use) have not been
- *	for a while.  NULL if it keeps no namespace; not for the first one.  0 or bind's errno.
- *	Context: process, may sleep; one call at a time for a namespace, which stays meanwhile.
- * @map_tos: Translate a type of service.  NULL if the transport has none.
+ * @addr_local: Can a socket bind to the address over this transport?  @scope is
+ *	the index of an interface or 0.
+ *	Context: process, may sleep; the lock of an RDS socket may be held.
+ * @net_use: The first socket of @net is about to be bound over the transport
+ *	(@use), or there has been no bound socket for some time (not @use).  Not
+ *	called for the initial namespace; NULL if no object of the transport
+ *	holds a namespace.  Returns 0, or an errno for bind if @use.
+ *	Context: process, may sleep; the lock of an RDS socket may be held.  One
+ *	call at a time for a namespace, which exists until the return.
+ * @map_tos: Translate a type of service.  NULL if the transport has no types of
+ *	service.
  *	Context: any.
- * @path_init: Prepare the private part.  Returns 0 or -ENOMEM.
- *	Context: process, may sleep.  Nothing of the path is used before it returns.
- * @path_free: Release what path_init took.  The path is closed.
- *	Context: process, may sleep.
- * @path_connect: Start to connect.  Returns 0 if an outcome will be reported through
- *	rds_path_up() or rds_path_lost() (also when that has happened already), or a negative
- *	errno if nothing was started.
+ * @path_init: Initialise the private part.  NULL if zeros are enough.  Returns
+ *	0 or -ENOMEM.
+ *	Context: process, may sleep.  The path is not used before the return.
+ * @path_free: Release what path_init took.  NULL if there is nothing to
+ *	release.
+ *	Context: process, may sleep.  The path is closed.
+ * @path_connect: Start to connect.  Returns 0 if the transport reports the
+ *	outcome by rds_path_up() or rds_path_lost(), or has reported it already;
+ *	or a negative errno if the transport reports nothing.
  *	Context: process, may sleep, control mutex of the path held.
- * @path_attach: Use a connection that the peer opened, see rds_path_incoming().  Owns @conn
- *	from here on, whatever happens.  Calls rds_path_up() and then delivers what has been
- *	received already, or calls rds_path_lost().
- *	Context: as path_connect.
- * @path_close: Give up the connection, if any.  What the peer may believe to be delivered is
- *	delivered, and what it acknowledged is reported by rds_path_acked(), before this returns;
- *	@graceful allows a bounded wait for that, else the peer is cut off at once.  After the
- *	return no upcall comes for this path until the next path_connect or path_attach.
- *	Context: as path_connect.  No transmitter is inside @xmit.
- * @conn_drop: Refuse a connection that the peer opened; owns @conn.
+ * @path_attach: Use a connection that the peer opened, see rds_path_incoming().
+ *	The transport owns @handle from here on.  Calls rds_path_up() and then
+ *	delivers messages that have been received already, or calls
+ *	rds_path_lost().
+ *	Context: process, may sleep, control mutex of the path held.
+ * @path_close: Close the connection, if any.  Before the return, messages are
+ *	delivered that the peer may take for delivered, and acknowledgements of
+ *	the peer are reported by rds_path_acked(); @graceful allows a bounded
+ *	wait for both, else the transport cuts the connection at once.  After
+ *	the return the transport makes no upcall for this path until the next
+ *	path_connect or path_attach.
+ *	Context: process, may sleep, control mutex of the path held.  No
+ *	transmitter is inside @xmit.
+ * @refuse: Refuse a connection that the peer opened.  The transport owns
+ *	@handle from here on.
  *	Context: process, may sleep.
- * @xmit: Take messages, as many as there is room for.
- *	Context: process, bottom halves on, may sleep; no locks held.  Never two at a time for one
- *	path.  The messages stay the core's and remain in place until the call returns; later
- *	reads of their pages are the transport's, which takes page references as it needs them.
- * @stats: Add up the transport's counters for a namespace into @val.
- *	Context: process.
+ * @xmit: Take as many messages as there is room for.
+ *	Context: process, bottom halves on, may sleep, no locks held.  One call
+ *	at a time for a path.  The core owns the messages, which remain in place
+ *	until the return; for reads of their pages after that the transport
+ *	takes references to the pages.
+ * @stats: Add the transport's counters of a namespace to @val, @nr_stats
+ *	values.
+ *	Context: process, may sleep.
  */
 struct rds_transport {
 	struct module		*owner;
@@ -138,151 +172,174 @@ struct rds_transport {
 	u32			caps;
 	size_t			path_priv_size;
 	u32			rx_copy_max;
-	const struct rds_memop_ops *memop;
+	const struct rds_memop_vtable *memop;
 	unsigned int		nr_stats;
 	const char *const	*stat_names;
 
-	bool (*addr_local)(struct net *net, const struct in6_addr *addr, u32 scope);
+	bool (*addr_local)(struct net *net, const struct in6_addr *addr,
+			   u32 scope);
 	int (*net_use)(struct net *net, bool use);
 	u8 (*map_tos)(u8 tos);
 
 	int (*path_init)(struct rds_path *path);
 	void (*path_free)(struct rds_path *path);
 	int (*path_connect)(struct rds_path *path);
-	void (*path_attach)(struct rds_path *path, void *conn);
+	void (*path_attach)(struct rds_path *path, void *handle);
 	void (*path_close)(struct rds_path *path, bool graceful);
-	void (*conn_drop)(struct net *net, void *conn);
+	void (*refuse)(struct net *net, void *handle);
 
-	enum rds_tx_result (*xmit)(struct rds_path *path, struct rds_tx_batch *batch);
+	enum rds_tx_result (*xmit)(struct rds_path *path,
+				   struct rds_tx_batch *batch);
 
 	void (*stats)(struct net *net, u64 *val);
 };
 
 /**
  * __rds_transport_register - make a transport known to the core
- * @trans: constant and valid until rds_transport_unregister()
- * @api: RDS_TRANSPORT_API the transport was compiled with
- * @size: its sizeof(struct rds_transport)
+ * @trans: transport; constant, and valid until rds_transport_unregister()
+ * @api: RDS_TRANSPORT_API that the transport was compiled with
+ * @size: sizeof(struct rds_transport) that the transport was compiled with
  *
- * Context: process, may sleep.  Use rds_transport_register().
- * Return: 0; -EPROTONOSUPPORT if @api or @size are not the core's; -EINVAL if an op is
- * missing or the name too long; -EEXIST if the type is taken; -ENOMEM.
+ * Transports call the macro rds_transport_register().
+ *
+ * Context: process, may sleep.
+ * Return: 0; -EPROTONOSUPPORT: @api or @size differ from the core's; -EINVAL: a
+ * function or the names of counters are missing, the name is too long, or the
+ * type is out of range; -EEXIST: the type is taken; -ENOMEM.
  */
-int __rds_transport_register(const struct rds_transport *trans, unsigned int api, size_t size);
+int __rds_transport_register(const struct rds_transport *trans,
+			     unsigned int api, size_t size);
 
-#define rds_transport_register(trans) \
-	__rds_transport_register(trans, RDS_TRANSPORT_API, sizeof(struct rds_transport))
+#define rds_transport_register(trans)                      \
+	__rds_transport_register(trans, RDS_TRANSPORT_API, \
+				 sizeof(struct rds_transport))
 
 /**
- * rds_transport_unregister - forget a transport
- * @trans: no socket uses it (they hold its module), and rds_transport_net_exit() was called
- *	for every namespace
+ * rds_transport_unregister - undo rds_transport_register()
+ * @trans: registered transport that no socket uses, as sockets hold its module,
+ *	and for which rds_transport_net_exit() was called for every namespace
+ *
+ * Context: process, may sleep.
  */
 void rds_transport_unregister(const struct rds_transport *trans);
 
 /**
- * rds_transport_net_init - a transport is ready in a namespace
- * @trans: registered
- * @net: from now on connections may be made there
+ * rds_transport_net_init - report that a transport is ready in a namespace
+ * @trans: registered transport
+ * @net: namespace in which connections may be made from now on
+ *
+ * Context: any but hard interrupts.
  */
 void rds_transport_net_init(const struct rds_transport *trans, struct net *net);
 
 /**
- * rds_transport_net_exit - a transport leaves a namespace
- * @trans: registered
- * @net: all its connections over @trans are closed and freed on return, and none can be made
+ * rds_transport_net_exit - undo rds_transport_net_init()
+ * @trans: registered transport, which accepts no connection of @net any more
+ * @net: namespace; on return all its connections over @trans are closed and
+ *	freed, and none can be made
  *
- * Context: process, may sleep.  The transport takes no more connections of @net in.
+ * Context: process, may sleep.
  */
 void rds_transport_net_exit(const struct rds_transport *trans, struct net *net);
 
 /**
- * rds_path_incoming - the peer opened a connection
- * @trans: over this transport
- * @net: in this namespace
- * @addr: between these addresses
- * @conn: the transport's handle of it
+ * rds_path_incoming - hand a connection that the peer opened to the core
+ * @trans: transport of the connection
+ * @net: namespace of the connection
+ * @addr: addresses of the connection
+ * @handle: handle by which the transport knows the connection
  *
- * The core finds or makes the path, and calls path_attach with @conn, now or when the path's
- * present connection has turned out to be dead.  In the end it calls either path_attach or
- * conn_drop.  Connections of one peer are handed in one after the other, in the order in which
- * they were made: the earlier may hold messages that its transport has acknowledged.
+ * The core finds or makes the path.  For a handle that it takes it calls
+ * path_attach when the path has no other connection, or refuse if the path's
+ * present connection turns out to be alive or the path is killed.  A transport
+ * hands in the connections of one peer one after the other, in the order in
+ * which they were made, as an earlier one may hold messages that its transport
+ * has acknowledged.
  *
- * Context: process, may sleep, no locks held.  Does not wait for the path.
- * Return: true if the core has @conn now; false if it is refused and still the caller's: this
- * end is the one that dials (which it now does), there is no memory, or the transport is not
- * (any more) ready in @net.
+ * Context: process, may sleep, no spin locks held.  Does not wait for the path.
+ * Return: true if the core owns @handle now; false if the connection is refused
+ * and the caller still owns @handle: only this end dials (and now does so, if
+ * the path is down), this end's own attempt wins (RDS_CAP_LARGER_WINS), too
+ * many connections wait for the path, there is no memory, or the transport is
+ * not ready in @net.
  */
 bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
-		       const struct rds_path_addr *addr, void *conn);
+		       const struct rds_path_addr *addr, void *handle);
 
 /**
- * rds_path_up - a connection is established
- * @path: path of it
+ * rds_path_up - report that a connection is established
+ * @path: path of the connection
  *
  * Context: any but hard interrupts.
- * Return: true if the path transmits from now on; false if the core has other plans: it
- * will call path_close.
+ * Return: true if the path transmits from now on; false if the core does not
+ * use the connection and will call path_close.
  */
 bool rds_path_up(struct rds_path *path);
 
 /**
- * rds_path_lost - a connection failed, or an attempt to connect did
- * @path: path of it; the core will call path_close
- * @why: reason, counted and shown
+ * rds_path_lost - report that a connection, or an attempt to connect, failed
+ * @path: path of the connection; the core will call path_close
+ * @why: reason, counted in /proc/net/rds/drops
  *
- * Context: any but hard interrupts.  May be called any number of times.
+ * Only the first call for a connection has an effect.
+ *
+ * Context: any but hard interrupts.
  */
 void rds_path_lost(struct rds_path *path, enum rds_drop_reason why);
 
 /**
- * rds_path_writable - there is room again after RDS_TX_BLOCKED
- * @path: path of it
+ * rds_path_writable - report that a transport has room again after
+ * RDS_TX_BLOCKED
+ * @path: path that was blocked
  *
  * Context: any but hard interrupts.
  */
 void rds_path_writable(struct rds_path *path);
 
 /**
- * rds_path_acked - the peer has everything before a position
- * @path: path of it
- * @pos: in the units of rds_tx_msg.end
+ * rds_path_acked - report that the peer has all messages up to a position
+ * @path: path of the messages
+ * @pos: position, in the units of rds_tx_msg.end; one that is smaller than
+ *	before has no effect
  *
- * Context: any but hard interrupts.  Later calls with smaller positions are harmless.
+ * Context: any but hard interrupts.
  */
 void rds_path_acked(struct rds_path *path, u64 pos);
 
 /**
- * rds_path_peer_gen - the peer told which incarnation it is, ahead of rds_path_up()
- * @path: path of it
- * @gen: its generation number; 0 if it told none
+ * rds_path_peer_gen - report the generation number of the peer, before
+ * rds_path_up()
+ * @path: path to the peer, which is not up and receives no message yet
+ * @gen: generation number of the peer; 0 if the peer sent none
  *
- * Numbering starts anew if it is another one than before, as after a handshake that says so
- * (wire 2.7).
+ * If the number differs from the one before, message numbers start anew, as
+ * after a handshake with another generation number (protocol.rst 2.7).
  *
- * Context: any but hard interrupts; the path is not up and receives nothing yet.
+ * Context: any but hard interrupts.
  */
 void rds_path_peer_gen(struct rds_path *path, u32 gen);
 
 /**
- * rds_generation - which incarnation of us the peer of a path talks to
- * @path: path
+ * rds_generation - get the generation number of this host for the peer of a
+ * path
+ * @path: path to the peer
  *
- * It is another one whenever what we knew of that peer may be gone: after the transport was
- * unloaded and loaded again, and in a namespace that is new.
+ * rds_transport_net_init() draws another number, as the state of connections to
+ * peers is lost when the transport is loaded again or the namespace is new.
  *
  * Context: any.
- * Return: the number to tell the peer; never 0.
+ * Return: the generation number to send to the peer; never 0.
  */
 u32 rds_generation(const struct rds_path *path);
 
 /**
- * rds_path_reset_all - close every path of a namespace in good order, so that it comes up anew
- * @trans: of this transport
- * @net: in this namespace
- * @why: reason, counted
+ * rds_path_reset_all - close all paths of a namespace gracefully, so that they
+ * come up again
+ * @trans: transport of the paths
+ * @net: namespace of the paths
+ * @why: reason, counted for each path in /proc/net/rds/drops
  *
- * Context: process, may sleep.  Does not wait.
+ * Context: process, may sleep.  Does not wait until the paths are closed.
  */
 void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
 			enum rds_drop_reason why);
@@ -292,26 +349,38 @@ struct rds_info_sink;
 
 /**
  * typedef rds_info_fn - emit all records of one kind by rds_info_put()
- * @net: namespace they are wanted of
- * @sink: where they go
+ * @net: namespace of the records
+ * @sink: snapshot
  *
- * Context: process; called twice for one snapshot.
+ * Called several times for one snapshot: once to count the records, and again
+ * to keep them.
+ *
+ * Context: process, may sleep.
  */
 typedef void (*rds_info_fn)(struct net *net, struct rds_info_sink *sink);
 
 /**
- * rds_info_register - answer an RDS_INFO_* option
- * @optname: which
+ * rds_info_register - set the function that answers an RDS_INFO_* option
+ * @optname: RDS_INFO_* or RDS6_INFO_*
  * @size: bytes of one record
- * @fn: emits the records of a namespace
+ * @fn: function that emits the records of a namespace
+ *
+ * Context: process, may sleep.
  */
 void rds_info_register(int optname, size_t size, rds_info_fn fn);
+
+/**
+ * rds_info_unregister - undo rds_info_register()
+ * @optname: RDS_INFO_* or RDS6_INFO_*; on return the function is not running
+ *
+ * Context: process, may sleep.
+ */
 void rds_info_unregister(int optname);
 
 /**
  * rds_info_put - add one record to a snapshot
- * @sink: given to the rds_info_fn
- * @record: as many bytes as were registered
+ * @sink: snapshot that the rds_info_fn was called with
+ * @record: record of the size that was registered
  *
  * Context: any.
  */

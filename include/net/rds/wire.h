@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What travels between two hosts.  Kernel-free: user space brings proto/plat.h for the types.
+ * Wire format.  Kernel-free: a program brings proto/plat.h for the types.
  * Documentation/wire.rst explains the fields.
  */
 #ifndef _NET_RDS_WIRE_H
@@ -15,33 +15,35 @@
 #include "proto/plat.h"
 #endif
 
-#define RDS_TCP_PORT		16385	/* where every node listens */
+#define RDS_TCP_PORT		16385	/* TCP port of every listener */
 #define RDS_PING_PORT		0	/* RDS port of the in-kernel ping responder */
-#define RDS_PROBE_PORT		1	/* RDS port a multipath handshake comes from */
+#define RDS_PROBE_PORT		1	/* RDS port that multipath handshakes come from */
 
 #define RDS_MAX_MSG_SIZE	(1024U * 1024)	/* payload of one message */
 #define RDS_CONG_MAP_BYTES	8192	/* one bit for each of the 65536 ports */
 #define RDS_EXTHDR_SPACE	16
-#define RDS_MAX_PATHS		8	/* connections between two nodes, at most */
+#define RDS_MAX_PATHS		8	/* largest number of paths between two addresses */
 
 /* Bits of rds_wire_header.flags */
-#define RDS_WIRE_F_CONG			0x01	/* a map when it is the only bit set */
+#define RDS_WIRE_F_CONG			0x01	/* congestion map, if it is the only bit set */
 #define RDS_WIRE_F_ACK_REQUIRED		0x02	/* RDMA only */
 #define RDS_WIRE_F_RETRANSMITTED	0x04	/* sent before; may be dropped as a duplicate */
 #define RDS_WIRE_F_EXTHDR		0x20	/* RDMA only, advisory */
 
 /**
- * struct rds_wire_header - what precedes the payload of every message
- * @seq: number of the message on its path, from 1; 0 for congestion maps
- * @ack: highest number received; 0 and ignored where the transport acknowledges by itself
+ * struct rds_wire_header - header of a message
+ * @seq: number of the message on its path, from 1; 0 for congestion maps, and
+ *	over RDMA for frames that only acknowledge
+ * @ack: RDMA: highest number received on the connection; TCP: sent as 0,
+ *	ignored
  * @len: payload bytes of the whole message
  * @sport: RDS port of the sender
  * @dport: RDS port of the receiver
  * @flags: RDS_WIRE_F_*
- * @credit: buffers granted to the peer, RDMA only
- * @padding: zero when sent, ignored when received
- * @csum: Internet checksum of the header; 0 means there is none
- * @exthdr: packed extension elements
+ * @credit: RDMA: number of receives granted to the peer; TCP: 0
+ * @padding: sent as 0, ignored
+ * @csum: Internet checksum of the header; 0 for no checksum
+ * @exthdr: extension elements, packed
  */
 struct rds_wire_header {
 	__be64	seq;
@@ -68,20 +70,24 @@ static_assert(offsetof(struct rds_wire_header, csum) == 30);
 static_assert(offsetof(struct rds_wire_header, exthdr) == 32);
 static_assert(sizeof(struct rds_wire_header) == 48);
 
-/* First byte of an extension element; the length of its body follows from it. */
+/*
+ * First byte of an extension element; the length of its body follows from it.
+ */
 enum rds_ext_type {
-	RDS_EXT_NONE		= 0,	/* ends the area */
+	RDS_EXT_NONE		= 0,	/* ends the list of elements */
 	RDS_EXT_VERSION		= 1,
 	RDS_EXT_RDMA		= 2,
 	RDS_EXT_RDMA_DEST	= 3,
 	RDS_EXT_RDMA_BYTES	= 4,
 	RDS_EXT_NPATHS		= 5,
 	RDS_EXT_GEN_NUM		= 6,
+	RDS_EXT_CAP_BITS	= 7,	/* Oracle's kernel, not in handshakes */
 	RDS_EXT_SPORT_IDX	= 8,
-	RDS_EXT_MAX		= 16,	/* this and above end the area too */
+	RDS_EXT_CSUM		= 9,	/* Oracle's kernel, not in handshakes: payload checksum */
+	RDS_EXT_MAX		= 16,	/* this type and larger ones end the list of elements */
 };
 
-/* Longest body of a known element, RDMA_DEST and RDMA_BYTES */
+/* Longest body of a known element: RDMA_DEST, RDMA_BYTES and CSUM */
 #define RDS_EXT_BODY_MAX	8
 
 #endif

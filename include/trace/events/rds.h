@@ -9,6 +9,32 @@
 
 #include <net/rds/transport.h>
 
+/* Export the values of enumerators, as programs that read the format of an event lack the names. */
+#define RDS_TRACE_DROP_ENUM(id, name)	TRACE_DEFINE_ENUM(RDS_DROP_##id);
+TRACE_DEFINE_ENUM(RDS_DROP_NONE);
+RDS_DROP_REASONS(RDS_TRACE_DROP_ENUM)
+
+#define RDS_TRACE_DROP_NAME(id, name)	{ RDS_DROP_##id, name },
+#define rds_show_drop_reason(why)				\
+	__print_symbolic(why,					\
+		RDS_DROP_REASONS(RDS_TRACE_DROP_NAME)		\
+		{ RDS_DROP_NONE, "none" })
+
+/* States of a path; trace.c includes conn/fsm.h, which defines them. */
+TRACE_DEFINE_ENUM(RDS_PATH_DOWN);
+TRACE_DEFINE_ENUM(RDS_PATH_CONNECTING);
+TRACE_DEFINE_ENUM(RDS_PATH_UP);
+TRACE_DEFINE_ENUM(RDS_PATH_CLOSING);
+TRACE_DEFINE_ENUM(RDS_PATH_DEAD);
+
+#define rds_show_path_state(state)				\
+	__print_symbolic(state,					\
+		{ RDS_PATH_DOWN,	"down" },		\
+		{ RDS_PATH_CONNECTING,	"connecting" },		\
+		{ RDS_PATH_UP,		"up" },			\
+		{ RDS_PATH_CLOSING,	"closing" },		\
+		{ RDS_PATH_DEAD,	"dead" })
+
 TRACE_EVENT(rds_path_state,
 
 	TP_PROTO(const struct rds_path *path, int from, int to, int why),
@@ -33,8 +59,9 @@ TRACE_EVENT(rds_path_state,
 		__entry->why = why;
 	),
 
-	TP_printk("%pI6c > %pI6c [%u] state %d -> %d why %d", __entry->laddr, __entry->faddr,
-		  __entry->index, __entry->from, __entry->to, __entry->why)
+	TP_printk("%pI6c > %pI6c [%u] state %s -> %s why %s", __entry->laddr, __entry->faddr,
+		  __entry->index, rds_show_path_state(__entry->from),
+		  rds_show_path_state(__entry->to), rds_show_drop_reason(__entry->why))
 );
 
 TRACE_EVENT(rds_drop,
@@ -53,7 +80,7 @@ TRACE_EVENT(rds_drop,
 		__entry->why = why;
 	),
 
-	TP_printk("netns %u why %d", __entry->netns, __entry->why)
+	TP_printk("netns %u why %s", __entry->netns, rds_show_drop_reason(__entry->why))
 );
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ((GPL-2.0-only WITH Linux-syscall-note) OR BSD-2-Clause) */
 /*
- * What programs see of AF_RDS: option and message numbers, and the records exchanged with the
- * kernel.  Every name, value and layout is frozen; selftests/abi compares them with the header
- * the C library ships.  Integers are in host order, addresses and ports in network order.
+ * User ABI of AF_RDS: numbers of options and control messages, and the records exchanged with the
+ * kernel.  Every name, value and layout is frozen; selftests/abi compares all of them with the
+ * header of the C library.  Integers are in host order, addresses and ports in network order.
  */
 #ifndef _LINUX_RDS_H
 #define _LINUX_RDS_H
@@ -24,7 +24,7 @@
 #define SO_RDS_TRANSPORT		8
 #define SO_RDS_MSG_RXPATH_LATENCY	10
 
-/* Values of SO_RDS_TRANSPORT; RDS_TRANS_NONE is only ever read back. */
+/* Values of SO_RDS_TRANSPORT; RDS_TRANS_NONE can be read only. */
 #define RDS_TRANS_IB			0
 #define RDS_TRANS_GAP			1
 #define RDS_TRANS_IWARP			RDS_TRANS_GAP
@@ -32,7 +32,7 @@
 #define RDS_TRANS_COUNT			3
 #define RDS_TRANS_NONE			(~0)
 
-/* ioctls; the argument points to one rds_tos_t. */
+/* ioctls for the type of service; the argument points to one rds_tos_t. */
 #define SIOCRDSSETTOS			(SIOCPROTOPRIVATE)
 #define SIOCRDSGETTOS			(SIOCPROTOPRIVATE + 1)
 
@@ -53,8 +53,9 @@ typedef __u8 rds_tos_t;
 #define RDS_CMSG_ZCOPY_COMPLETION	13
 
 /*
- * Snapshots, read with getsockopt(SOL_RDS, id, ...).  Success returns the size of one record and
- * sets the length to that of all records; ENOSPC sets the length that would have been enough.
+ * Snapshots, read by getsockopt(SOL_RDS, id, ...).  The call returns the size of one record and
+ * sets the length to the bytes of all records.  If the buffer is too small the call fails with
+ * ENOSPC and sets the length to the bytes needed.
  */
 #define RDS_INFO_FIRST			10000
 #define RDS_INFO_COUNTERS		10000
@@ -106,7 +107,7 @@ struct rds6_info_connection {
 	__u8		flags;
 } __attribute__((packed));
 
-/* Both are defined for programs that print them; no kernel has set either. */
+/* Flags of messages, for programs that print them; no kernel has set either flag. */
 #define RDS_INFO_MESSAGE_FLAG_ACK	0x01
 #define RDS_INFO_MESSAGE_FLAG_FAST_ACK	0x02
 
@@ -212,7 +213,7 @@ struct rds6_info_rdma_connection {
 	__u32		cache_allocs;
 };
 
-/* Points on a message's way through the receiver, for SO_RDS_MSG_RXPATH_LATENCY. */
+/* Points at which a received message is stamped, for SO_RDS_MSG_RXPATH_LATENCY. */
 enum rds_message_rxpath_latency {
 	RDS_MSG_RX_HDR_TO_DGRAM_START = 0,
 	RDS_MSG_RX_DGRAM_REASSEMBLE,
@@ -225,7 +226,7 @@ struct rds_rx_trace_so {
 	__u8	rx_trace_pos[RDS_MSG_RX_DGRAM_TRACE_MAX];
 };
 
-/* Times are in nanoseconds; four bytes before them are zero. */
+/* Times in rx_trace are in nanoseconds; the four bytes of padding before rx_trace are zero. */
 struct rds_cmsg_rx_trace {
 	__u8	rx_traces;
 	__u8	rx_trace_pos[RDS_MSG_RX_DGRAM_TRACE_MAX];
@@ -233,14 +234,14 @@ struct rds_cmsg_rx_trace {
 };
 
 /*
- * Congestion monitor: ports fall into 64 groups, and RDS_CMSG_CONG_UPDATE brings a mask of the
- * groups in which a port may have become writable again.
+ * Congestion monitor: ports are divided into 64 groups, and RDS_CMSG_CONG_UPDATE has a mask of the
+ * groups in which a port may have become uncongested.
  */
 #define RDS_CONG_MONITOR_SIZE		64
 #define RDS_CONG_MONITOR_BIT(port)	((unsigned int)(port) % RDS_CONG_MONITOR_SIZE)
 #define RDS_CONG_MONITOR_MASK(port)	(1ULL << RDS_CONG_MONITOR_BIT(port))
 
-/* Names a piece of a peer's registered memory; programs only pass it on. */
+/* Identifies registered memory of a peer; opaque to programs. */
 typedef __u64 rds_rdma_cookie_t;
 
 struct rds_iovec {

@@ -6,6 +6,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
+#include <net/sock.h>
 
 #include "cong/map.h"
 #include "netns.h"
@@ -15,11 +16,12 @@
 
 /**
  * struct rds_cong_table - maps of one namespace
- * @lock: guards links, @monitors
- * @generation: updates so far
- * @nr_monitors: entries of @monitors; read without the lock to skip it
+ * @lock: guards the links of maps and @monitors
+ * @generation: number of updates
+ * @nr_monitors: length of @monitors; read without the lock, to skip an empty
+ *	list
  * @monitors: sockets with RDS_CONG_MONITOR
- * @wait: pollers that got ENOBUFS and wait for any update
+ * @wait: pollers whose send failed with ENOBUFS
  * @maps: by address, RCU
  */
 struct rds_cong_table {
@@ -38,8 +40,8 @@ static u32 cong_hash(const struct in6_addr *addr)
 	return jhash2((const u32 *)addr->s6_addr32, 4, 0);
 }
 
-static struct rds_cong_map *cong_find(struct rds_cong_table *table, const struct in6_addr *addr,
-				      bool heard)
+static struct rds_cong_map *cong_find(struct rds_cong_table *table,
+				      const struct in6_addr *addr, bool heard)
 {
 	struct rds_cong_map *map;
 
@@ -51,7 +53,8 @@ static struct rds_cong_map *cong_find(struct rds_cong_table *table, const struct
 	return NULL;
 }
 
-static struct rds_cong_map *cong_alloc(struct rds_net *rn, const struct in6_addr *addr, bool heard,
+static struct rds_cong_map *cong_alloc(struct rds_net *rn,
+				       const struct in6_addr *addr, bool heard,
 				       gfp_t gfp)
 {
 	struct rds_cong_map *map = kmem_cache_zalloc(cong_map_cache, gfp);
@@ -68,7 +71,8 @@ static struct rds_cong_map *cong_alloc(struct rds_net *rn, const struct in6_addr
 	return map;
 }
 
-struct rds_cong_map *rds_cong_get(struct rds_net *rn, const struct in6_addr *addr, bool heard,
+struct rds_cong_map *rds_cong_get(struct rds_net *rn,
+				  const struct in6_addr *addr, bool heard,
 				  gfp_t gfp)
 {
 	struct rds_cong_table *table = rn->cong;
@@ -118,7 +122,7 @@ void rds_cong_put(struct rds_cong_map *map)
 	call_rcu(&map->rcu, cong_free_rcu);
 }
 
-/* The bitmap, made when the first port needs it. */
+/* The bitmap, allocated for the first congested port. */
 static unsigned long *cong_bits(struct rds_cong_map *map)
 {
 	unsigned long *bits = rcu_dereference_protected(map->bits, true);
@@ -144,14 +148,15 @@ static void cong_tell_monitors(struct rds_cong_table *table, u64 groups)
 	spin_unlock_bh(&table->lock);
 }
 
-/* Some ports of the map changed. */
+/* Wake all that wait for a change of the map. */
 static void cong_updated(struct rds_cong_map *map)
 {
 	struct rds_cong_table *table = map->rn->cong;
 
 	/*
-	 * The bits are set or cleared before the looks at who waits; whoever waits registers, has
-	 * the same barrier of wq_has_sleeper()'s other half, and tests the bit then.
+	 * The bits are written before wq_has_sleeper(), whose barrier pairs
+	 * with the one of a sleeper between its entry on the wait queue and its
+	 * test of the bit.
 	 */
 	atomic_inc(&table->generation);
 	if (wq_has_sleeper(&map->wait))
@@ -161,8 +166,9 @@ static void cong_updated(struct rds_cong_map *map)
 	cong_tell_monitors(table, ~0ULL);
 }
 
-/* Returns false without memory.  The lock is held. */
-static bool cong_flip(struct rds_cong_map *map, u16 port, bool on, bool *flipped)
+/* Write one bit.  Returns false without memory. */
+static bool cong_flip(struct rds_cong_map *map, u16 port, bool on,
+		      bool *flipped)
 {
 	unsigned long *bits;
 
@@ -194,7 +200,7 @@ bool rds_cong_set(struct rds_cong_map *map, u16 port, bool on)
 	return done;
 }
 
-/* Make all bits what @wire says.  The lock is held. */
+/* Replace all bits by those of @wire.  Returns false without memory. */
 static bool cong_copy(struct rds_cong_map *map, const u8 *wire)
 {
 	unsigned long *bits = rcu_dereference_protected(map->bits, true);
@@ -219,23 +225,53 @@ bool rds_cong_receive(struct rds_cong_map *map, const u8 *wire)
 	return done;
 }
 
-/* A port of a mirrored map flipped; its lock is held. */
+/* Clear all bits. */
+static void cong_clear(struct rds_cong_map *map)
+{
+	lockdep_assert_held(&map->lock);
+	if (rcu_access_pointer(map->bits))
+		memset(rcu_dereference_protected(map->bits, true), 0,
+		       RDS_CONG_MAP_BYTES);
+}
+
+void rds_cong_source_add(struct rds_cong_map *map)
+{
+	spin_lock_bh(&map->lock);
+	map->sources++;
+	spin_unlock_bh(&map->lock);
+}
+
+void rds_cong_source_del(struct rds_cong_map *map)
+{
+	bool last;
+
+	spin_lock_bh(&map->lock);
+	last = !--map->sources && !map->mirrors;
+	if (last)
+		cong_clear(map);
+	spin_unlock_bh(&map->lock);
+	if (last)
+		cong_updated(map);
+}
+
+/* Copy a changed bit of a mirrored map, under the lock of that map. */
 static void cong_mirror_fn(struct rds_cong_subscriber *sub, u16 port, bool on)
 {
-	struct rds_cong_map *to = container_of(sub, struct rds_cong_mirror, sub)->to;
+	struct rds_cong_map *to = container_of(sub, struct rds_cong_mirror, sub)
+					  ->to;
 	bool flipped = false;
 
 	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
 	if (!cong_flip(to, port, on, &flipped))
 		rds_drop(to->rn->net, RDS_DROP_NO_MEMORY);
 	spin_unlock(&to->lock);
-	/* another connection between the two addresses may have been first */
+	/* A mirror of another connection may have copied the bit before. */
 	if (flipped)
 		cong_updated(to);
 }
 
-void rds_cong_mirror_init(struct rds_cong_mirror *mirror, struct rds_cong_map *from,
-			  struct rds_cong_map *to)
+void rds_cong_mirror_init(struct rds_cong_mirror *mirror,
+			  struct rds_cong_map *from, struct rds_cong_map *to)
 {
 	INIT_LIST_HEAD(&mirror->sub.node);
 	mirror->sub.fn = cong_mirror_fn;
@@ -245,16 +281,17 @@ void rds_cong_mirror_init(struct rds_cong_mirror *mirror, struct rds_cong_map *f
 
 static void cong_mirror_start(struct rds_cong_mirror *mirror)
 {
-	const unsigned long *bits = rcu_dereference_protected(mirror->from->bits, true);
+	const unsigned long *bits =
+		rcu_dereference_protected(mirror->from->bits, true);
 	struct rds_cong_map *to = mirror->to;
 
 	lockdep_assert_held(&mirror->from->lock);
 	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
 	to->mirrors++;
-	if (bits && !cong_copy(to, (const u8 *)bits))
+	if (!bits)
+		cong_clear(to);
+	else if (!cong_copy(to, (const u8 *)bits))
 		rds_drop(to->rn->net, RDS_DROP_NO_MEMORY);
-	else if (!bits && rcu_access_pointer(to->bits))
-		memset(rcu_dereference_protected(to->bits, true), 0, RDS_CONG_MAP_BYTES);
 	spin_unlock(&to->lock);
 	list_add_tail(&mirror->sub.node, &mirror->from->subscribers);
 	cong_updated(to);
@@ -265,8 +302,8 @@ static void cong_mirror_stop(struct rds_cong_mirror *mirror)
 	lockdep_assert_held(&mirror->from->lock);
 	list_del_init(&mirror->sub.node);
 	spin_lock_nested(&mirror->to->lock, SINGLE_DEPTH_NESTING);
-	if (!--mirror->to->mirrors && rcu_access_pointer(mirror->to->bits))
-		memset(rcu_dereference_protected(mirror->to->bits, true), 0, RDS_CONG_MAP_BYTES);
+	if (!--mirror->to->mirrors)
+		cong_clear(mirror->to);
 	spin_unlock(&mirror->to->lock);
 	cong_updated(mirror->to);
 }
@@ -291,19 +328,29 @@ void rds_cong_snapshot(const struct rds_cong_map *map, u8 *wire)
 		memset(wire, 0, RDS_CONG_MAP_BYTES);
 }
 
-int rds_cong_sleep(struct rds_cong_map *map, u16 port)
+int rds_cong_sleep(struct rds_cong_map *map, u16 port, long *timeo)
 {
-	return wait_event_interruptible(map->wait, !rds_cong_test(map, port));
+	long left;
+
+	left = wait_event_interruptible_timeout(map->wait,
+						!rds_cong_test(map, port),
+						*timeo);
+	if (left < 0)
+		return sock_intr_errno(*timeo);
+	*timeo = left;
+	return left ? 0 : -ETIMEDOUT;
 }
 
-void rds_cong_subscribe(struct rds_cong_map *map, struct rds_cong_subscriber *sub)
+void rds_cong_subscribe(struct rds_cong_map *map,
+			struct rds_cong_subscriber *sub)
 {
 	spin_lock_bh(&map->lock);
 	list_add_tail(&sub->node, &map->subscribers);
 	spin_unlock_bh(&map->lock);
 }
 
-void rds_cong_unsubscribe(struct rds_cong_map *map, struct rds_cong_subscriber *sub)
+void rds_cong_unsubscribe(struct rds_cong_map *map,
+			  struct rds_cong_subscriber *sub)
 {
 	spin_lock_bh(&map->lock);
 	list_del(&sub->node);
@@ -364,7 +411,7 @@ int __init rds_cong_init(void)
 
 void rds_cong_exit(void)
 {
-	/* maps are freed after a grace period */
+	/* Wait for maps that are freed after a grace period. */
 	rcu_barrier();
 	kmem_cache_destroy(cong_map_cache);
 }

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Congestion maps: which ports of an address have more queued than they want.  An address of a
- * namespace may have two of them: what its own sockets say, which in-memory traffic looks at as
- * it is, and what came over the wire.  The second is as old as the wire is long, and must not
- * undo what a socket has said since.  Between two addresses of one namespace no map travels: as
- * soon as a connection knows, what is heard mirrors what the sockets say.
+ * Congestion maps: which ports of an address have more bytes queued than their
+ * receive buffers allow.  An address may have two maps in a namespace.  The
+ * local map is set by the sockets of this namespace, and loopback tests it
+ * directly.  The heard map holds what a peer sent.  A heard map is delayed by
+ * the network, so it must not undo a later change of a local map.  Between two
+ * addresses of one namespace no map is sent: once a connection knows that its
+ * peer is this namespace, the heard map mirrors the local one.
  *
- * Lifetime: counted.  A bound socket holds the map of its address, a connection those of both
- * its ends.  The table holds no reference; the last put unlinks, and the memory goes after a
- * grace period.
+ * Lifetime: counted.  A bound socket holds the map of its address, a connection
+ * the maps of both its addresses.  The table holds no reference; the last put
+ * unlinks a map, and the memory is freed after a grace period.
  *
- * Locks, outermost first: rds_cong_map.lock of what sockets say > that of what is heard >
- * rds_cong_table.lock.  The table's guards its links and the list of monitors; a map's guards
- * its list of subscribers.  Monitor callbacks run under the first and may take a socket's own
- * spin locks; subscriber callbacks run under the second and may take the lock of a transmit
- * queue.
- * Bits are tested without a lock.  Whoever sleeps on a bit registers first and tests then;
- * whoever clears one wakes after clearing.
+ * Locks, outermost first: rds_cong_map.lock of a local map > that of a heard
+ * map > rds_cong_table.lock.  The lock of the table guards its links and the
+ * list of monitors; the lock of a map guards its list of subscribers.  Monitor
+ * callbacks run under the lock of the table and may take a socket's spin locks;
+ * subscriber callbacks run under the lock of a map and may take the lock of a
+ * transmit queue.  Bits are tested without a lock.  A sleeper is on the wait
+ * queue before it tests the bit, and a context that clears a bit wakes the
+ * queue afterwards.
  */
 #ifndef _RDS_CONG_MAP_H
 #define _RDS_CONG_MAP_H
@@ -36,21 +39,25 @@ struct rds_net;
 
 /**
  * struct rds_cong_map - the ports of one address
- * @node: in the table, RCU
- * @addr: whose ports
- * @heard: what came over the wire; otherwise what our sockets say
- * @rn: namespace
- * @refs: see above
- * @bits: little-endian bitmap, NULL while no port was ever congested; never freed before the map
- * @lock: guards @subscribers, @mirrors and the setting of @bits
- * @mirrors: if @heard, mirrors of what our own sockets say; while there are any, that is the
- *	truth, and what comes over the wire is not
- * @subscribers: who wants to know of changes: connections with this local address, to tell
- *	peers, and mirrors
+ * @node: entry in the table, RCU
+ * @addr: address of the ports
+ * @heard: the map comes from peers; else sockets of this namespace set it
+ * @rn: namespace, not counted
+ * @refs: references, see Lifetime
+ * @bits: little-endian bitmap; NULL until a port is congested, then kept as
+ *	long as the map
+ * @lock: guards @subscribers, @mirrors, @sources, and writes to @bits
+ * @mirrors: if @heard, number of mirrors of the local map; while it is not 0,
+ *	maps from peers are ignored
+ * @sources: if @heard, number of paths over which the peer sent its map and may
+ *	change it; at 0 all bits are cleared, as no peer is left that would
+ *	clear them
+ * @subscribers: called for each change: connections from this address, which
+ *	send the map to their peers, and mirrors
  * @wait: senders that sleep until a port of this address is free
- * @local_senders: connections of this host that send to this address in memory.  While there
- *	are any, a local flip is at once an update received.
- * @rcu: for freeing
+ * @local_senders: connections over loopback to this address; while it is not 0,
+ *	a change by a socket wakes senders as a received map does
+ * @rcu: frees the map after a grace period
  */
 struct rds_cong_map {
 	struct hlist_node	node;
@@ -61,25 +68,27 @@ struct rds_cong_map {
 	unsigned long __rcu	*bits;
 	spinlock_t		lock;
 	unsigned int		mirrors;
+	unsigned int		sources;
 	struct list_head	subscribers;
 	wait_queue_head_t	wait;
 	atomic_t		local_senders;
 	struct rcu_head		rcu;
 };
 
-/* Somebody who is told when a local bit flips.  fn: softirq, under the map's lock. */
+/* Called when a local bit changes.  fn: softirq, under the lock of the map. */
 struct rds_cong_subscriber {
 	struct list_head	node;
 	void (*fn)(struct rds_cong_subscriber *sub, u16 port, bool on);
 };
 
 /**
- * struct rds_cong_mirror - what is heard of an address is what our own sockets say
- * @sub: in the list of @from, if it is on
- * @from: what our sockets say
- * @to: what is heard, of the same address
+ * struct rds_cong_mirror - copies the local map of an address to its heard map
+ * @sub: subscription to @from, on its list while the mirror is on
+ * @from: local map
+ * @to: heard map of the same address
  *
- * Lifetime: its owner's, who holds references to both maps and stops it before it lets go.
+ * Lifetime: part of its owner, which holds references to both maps and stops
+ * the mirror before it drops them.
  */
 struct rds_cong_mirror {
 	struct rds_cong_subscriber	sub;
@@ -87,14 +96,21 @@ struct rds_cong_mirror {
 	struct rds_cong_map		*to;
 };
 
-/* Somebody who is told which groups of ports became free.  fn: softirq, table lock held. */
+/*
+ * Called with the groups of ports that became free.  fn: softirq, table lock
+ * held.
+ */
 struct rds_cong_monitor {
 	struct list_head	node;
 	void (*fn)(struct rds_cong_monitor *mon, u64 groups);
 };
 
-/* Find or make a map of an address; the reference is the caller's.  NULL without memory. */
-struct rds_cong_map *rds_cong_get(struct rds_net *rn, const struct in6_addr *addr, bool heard,
+/*
+ * Find or make a map of an address; the caller gets a reference.  NULL without
+ * memory.
+ */
+struct rds_cong_map *rds_cong_get(struct rds_net *rn,
+				  const struct in6_addr *addr, bool heard,
 				  gfp_t gfp);
 void rds_cong_put(struct rds_cong_map *map);
 
@@ -107,28 +123,47 @@ static inline bool rds_cong_test(const struct rds_cong_map *map, u16 port)
 }
 
 /**
- * rds_cong_set - a local port became congested, or free
- * @map: map of the local address
+ * rds_cong_set - set or clear the bit of a local port
+ * @map: local map
  * @port: host order
- * @on: which
+ * @on: whether the port is congested
  *
- * Tells subscribers, local sleepers, pollers and monitors if the bit changed.
+ * If the bit changes, subscribers are called; while loopback sends to the
+ * address, sleepers, pollers and monitors are woken, too.
  * Context: any but hard interrupts.
- * Return: false without memory (the port stays uncongested in the map).
+ * Return: false without memory: the bit stays clear.
  */
 bool rds_cong_set(struct rds_cong_map *map, u16 port, bool on);
 
 /**
- * rds_cong_receive - a peer sent its map
- * @map: map of the peer's address, as heard
- * @bits: RDS_CONG_MAP_BYTES as they came
+ * rds_cong_receive - replace a heard map by one that the peer sent
+ * @map: heard map of the peer's address
+ * @bits: RDS_CONG_MAP_BYTES in wire layout
  *
- * Changes nothing while the map is a mirror.
+ * Changes no bit while the map is a mirror.
  *
  * Context: softirq or process.
  * Return: false without memory.
  */
 bool rds_cong_receive(struct rds_cong_map *map, const u8 *bits);
+
+/**
+ * rds_cong_source_add - count a path over which the peer sends its map
+ * @map: heard map of the peer's address
+ *
+ * Context: any but hard interrupts.
+ */
+void rds_cong_source_add(struct rds_cong_map *map);
+
+/**
+ * rds_cong_source_del - undo rds_cong_source_add()
+ * @map: heard map of the peer's address
+ *
+ * With the last source all bits are cleared and senders woken, as no peer is
+ * left to do it; not while the map is a mirror.
+ * Context: any but hard interrupts.
+ */
+void rds_cong_source_del(struct rds_cong_map *map);
 
 /* Copy the present state in wire layout. */
 void rds_cong_snapshot(const struct rds_cong_map *map, u8 *bits);
@@ -137,26 +172,29 @@ void rds_cong_snapshot(const struct rds_cong_map *map, u8 *bits);
  * rds_cong_sleep - wait until a port is free
  * @map: map of the peer's address
  * @port: host order
+ * @timeo: longest wait in jiffies, not 0; on return the rest of it
  *
  * Context: process.
- * Return: 0, or -ERESTARTSYS for a signal.
+ * Return: 0, -ETIMEDOUT, or -ERESTARTSYS or -EINTR for a signal.
  */
-int rds_cong_sleep(struct rds_cong_map *map, u16 port);
+int rds_cong_sleep(struct rds_cong_map *map, u16 port, long *timeo);
 
-void rds_cong_subscribe(struct rds_cong_map *map, struct rds_cong_subscriber *sub);
-void rds_cong_unsubscribe(struct rds_cong_map *map, struct rds_cong_subscriber *sub);
+void rds_cong_subscribe(struct rds_cong_map *map,
+			struct rds_cong_subscriber *sub);
+void rds_cong_unsubscribe(struct rds_cong_map *map,
+			  struct rds_cong_subscriber *sub);
 
 /* Set up a mirror that is off. */
-void rds_cong_mirror_init(struct rds_cong_mirror *mirror, struct rds_cong_map *from,
-			  struct rds_cong_map *to);
+void rds_cong_mirror_init(struct rds_cong_mirror *mirror,
+			  struct rds_cong_map *from, struct rds_cong_map *to);
 
 /**
  * rds_cong_mirror_set - start or stop a mirror
- * @mirror: which
- * @on: whether it is on from here on; nothing changes if it is already
+ * @mirror: mirror
+ * @on: whether to start; without effect if the mirror is in that state
  *
- * When the last mirror stops no port is congested until the peer says so: nobody else would wake
- * a sender.
+ * When the last mirror of a heard map stops, all its bits are cleared and
+ * senders woken.
  * Context: any but hard interrupts.
  */
 void rds_cong_mirror_set(struct rds_cong_mirror *mirror, bool on);
@@ -164,7 +202,9 @@ void rds_cong_mirror_set(struct rds_cong_mirror *mirror, bool on);
 void rds_cong_monitor_add(struct rds_net *rn, struct rds_cong_monitor *mon);
 void rds_cong_monitor_del(struct rds_net *rn, struct rds_cong_monitor *mon);
 
-/* Number of updates so far in this namespace, and where to sleep until the next. */
+/*
+ * Number of updates of maps in this namespace, and the wait queue for the next.
+ */
 u32 rds_cong_generation(const struct rds_net *rn);
 wait_queue_head_t *rds_cong_waitq(struct rds_net *rn);
 

@@ -14,7 +14,7 @@
 #include "conn/path.h"
 #include "msg/message.h"
 #include "netns.h"
-#include "registry.h"
+#include "xprt/registry.h"
 #include <linux/rds.h>
 
 #define CONN_HASH_BITS	10
@@ -26,7 +26,8 @@
  * struct rds_conn_table - connections of one namespace
  * @lock: guards adding and removing, and @ready
  * @ready: by type, may connections of the transport be made?
- * @gen: by type, the generation number that its peers are told; constant while it is @ready
+ * @gen: by type, the generation number that its peers are told; constant while
+ *	it is @ready
  * @nr: by type, connections not yet freed
  * @conns: by addresses, RCU
  */
@@ -48,20 +49,23 @@ static u32 conn_hash(const struct rds_path_addr *addr)
 		      jhash2((const u32 *)addr->laddr.s6_addr32, 4, addr->tos));
 }
 
-bool rds_conn_matches(const struct rds_conn *conn, const struct rds_path_addr *addr)
+bool rds_conn_matches(const struct rds_conn *conn,
+		      const struct rds_path_addr *addr)
 {
 	return ipv6_addr_equal(&conn->addr.faddr, &addr->faddr) &&
 	       ipv6_addr_equal(&conn->addr.laddr, &addr->laddr) &&
-	       conn->addr.ifindex == addr->ifindex && conn->addr.tos == addr->tos &&
-	       !READ_ONCE(conn->dead);
+	       conn->addr.ifindex == addr->ifindex &&
+	       conn->addr.tos == addr->tos && !READ_ONCE(conn->dead);
 }
 
-static struct rds_conn *conn_find(struct rds_net *rn, const struct rds_transport *trans,
+static struct rds_conn *conn_find(struct rds_net *rn,
+				  const struct rds_transport *trans,
 				  const struct rds_path_addr *addr)
 {
 	struct rds_conn *conn;
 
-	hash_for_each_possible_rcu(rn->conns->conns, conn, node, conn_hash(addr)) {
+	hash_for_each_possible_rcu(rn->conns->conns, conn, node,
+				   conn_hash(addr)) {
 		if (conn->trans == trans && rds_conn_matches(conn, addr) &&
 		    kref_get_unless_zero(&conn->ref))
 			return conn;
@@ -69,7 +73,8 @@ static struct rds_conn *conn_find(struct rds_net *rn, const struct rds_transport
 	return NULL;
 }
 
-static struct rds_conn *conn_lookup(struct rds_net *rn, const struct rds_transport *trans,
+static struct rds_conn *conn_lookup(struct rds_net *rn,
+				    const struct rds_transport *trans,
 				    const struct rds_path_addr *addr)
 {
 	struct rds_conn *conn;
@@ -80,7 +85,10 @@ static struct rds_conn *conn_lookup(struct rds_net *rn, const struct rds_transpo
 	return conn;
 }
 
-/* A port of our address flipped: the peer is told ahead of the next message. */
+/*
+ * A port of the local address changed: the map is sent ahead of the next
+ * message.
+ */
 static void conn_map_changed(struct rds_cong_subscriber *sub, u16 port, bool on)
 {
 	struct rds_conn *conn = container_of(sub, struct rds_conn, sub);
@@ -92,7 +100,10 @@ static void conn_map_changed(struct rds_cong_subscriber *sub, u16 port, bool on)
 		rds_cpath_kick(conn->paths[0]);
 }
 
-/* The maps of a connection's addresses; false without memory, and conn_put_maps() cleans up. */
+/*
+ * Get the maps of both addresses.  False without memory: the caller calls
+ * conn_put_maps().
+ */
 static bool conn_get_maps(struct rds_conn *conn)
 {
 	bool local = conn->trans->caps & RDS_CAP_LOCAL_ONLY;
@@ -138,7 +149,10 @@ static void conn_free(struct rds_conn *conn)
 	conn_put_maps(conn);
 	kmem_cache_free(conn_cache, conn);
 	atomic_dec(&rn->nr_conns);
-	/* the namespace goes when it sees zero: only the address of nr is used from here on */
+	/*
+	 * The namespace may be freed when it sees zero: from here on only the
+	 * address of nr is used.
+	 */
 	if (atomic_dec_and_test(nr))
 		wake_up_var(nr);
 }
@@ -161,10 +175,11 @@ void rds_conn_put(struct rds_conn *conn)
 		kref_put(&conn->ref, conn_release);
 }
 
-static struct rds_conn *conn_alloc(struct rds_net *rn, const struct rds_transport *trans,
+static struct rds_conn *conn_alloc(struct rds_net *rn,
+				   const struct rds_transport *trans,
 				   const struct rds_path_addr *addr)
 {
-	/* One path, whatever a peer offers; all that counts paths counts these. */
+	/* One path, although a peer may offer more. */
 	const unsigned int nr_paths = 1;
 	struct rds_conn *conn;
 	struct rds_cpath *cp;
@@ -195,13 +210,16 @@ fail:
 	return NULL;
 }
 
-/* Enter a new connection, unless there is one by now or there may be none. */
+/*
+ * Enter a new connection, unless another one is there or the transport is not
+ * ready.
+ */
 static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *fresh)
 {
 	struct rds_conn_table *table = rn->conns;
 	struct rds_conn *conn;
 
-	spin_lock_bh(&table->lock);
+	lockdep_assert_held(&table->lock);
 	conn = conn_find(rn, fresh->trans, &fresh->addr);
 	if (!conn && !table->ready[fresh->trans->type])
 		conn = ERR_PTR(-ENETDOWN);
@@ -209,25 +227,32 @@ static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *fresh)
 		if (!(fresh->trans->caps & RDS_CAP_LOCAL_ONLY))
 			rds_cong_subscribe(fresh->lmap, &fresh->sub);
 		kref_get(&fresh->ref);	/* the table's */
-		hash_add_rcu(table->conns, &fresh->node, conn_hash(&fresh->addr));
+		hash_add_rcu(table->conns, &fresh->node,
+			     conn_hash(&fresh->addr));
 		conn = fresh;
 	}
-	spin_unlock_bh(&table->lock);
 	return conn;
 }
 
-static struct rds_conn *conn_get(struct rds_net *rn, const struct rds_transport *trans,
-				 const struct rds_path_addr *addr)
+/*
+ * Find or make the connection to a peer, and call @use for it while the table
+ * is locked.  A connection is forgotten under that lock, so @use finds it
+ * alive.
+ */
+static struct rds_conn *
+conn_get_alive(struct rds_net *rn, const struct rds_transport *trans,
+	       const struct rds_path_addr *addr,
+	       void (*use)(struct rds_conn *conn, void *arg), void *arg)
 {
-	struct rds_conn *conn, *fresh;
+	struct rds_conn *conn, *fresh = conn_alloc(rn, trans, addr);
 
-	conn = conn_lookup(rn, trans, addr);
-	if (conn)
-		return conn;
-	fresh = conn_alloc(rn, trans, addr);
 	if (!fresh)
 		return ERR_PTR(-ENOMEM);
+	spin_lock_bh(&rn->conns->lock);
 	conn = conn_insert(rn, fresh);
+	if (use && !IS_ERR(conn))
+		use(conn, arg);
+	spin_unlock_bh(&rn->conns->lock);
 	if (conn == fresh)
 		rds_cpath_control(conn->paths[0], CONN_UNUSED_TIME);
 	else
@@ -235,8 +260,19 @@ static struct rds_conn *conn_get(struct rds_net *rn, const struct rds_transport 
 	return conn;
 }
 
-/* Does a destination stay on this host, so that loopback takes it? */
-static bool conn_prefers_loop(struct rds_net *rn, const struct rds_transport *trans,
+/* The connection that is returned may be forgotten a moment later. */
+static struct rds_conn *conn_get(struct rds_net *rn,
+				 const struct rds_transport *trans,
+				 const struct rds_path_addr *addr)
+{
+	struct rds_conn *conn = conn_lookup(rn, trans, addr);
+
+	return conn ? conn : conn_get_alive(rn, trans, addr, NULL, NULL);
+}
+
+/* Is the destination on this host, so that loopback carries the messages? */
+static bool conn_prefers_loop(struct rds_net *rn,
+			      const struct rds_transport *trans,
 			      const struct rds_path_addr *addr)
 {
 	return trans->caps & RDS_CAP_PREFER_LOOP &&
@@ -244,7 +280,8 @@ static bool conn_prefers_loop(struct rds_net *rn, const struct rds_transport *tr
 		trans->addr_local(rn->net, &addr->faddr, addr->ifindex));
 }
 
-struct rds_conn *rds_conn_get(struct rds_net *rn, const struct rds_transport *trans,
+struct rds_conn *rds_conn_get(struct rds_net *rn,
+			      const struct rds_transport *trans,
 			      const struct rds_path_addr *addr)
 {
 	struct rds_conn *conn = conn_lookup(rn, trans, addr);
@@ -256,30 +293,47 @@ struct rds_conn *rds_conn_get(struct rds_net *rn, const struct rds_transport *tr
 	return conn_get(rn, trans, addr);
 }
 
+/* A connection that the peer opened, and whether the path took it */
+struct conn_offer {
+	void	*handle;
+	bool	taken;
+};
+
+static void conn_take_offer(struct rds_conn *conn, void *arg)
+{
+	struct conn_offer *offer = arg;
+
+	offer->taken = rds_cpath_incoming(conn->paths[0], offer->handle);
+}
+
 bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
 		       const struct rds_path_addr *addr, void *handle)
 {
+	struct conn_offer offer = { .handle = handle };
 	struct rds_net *rn = rds_net(net);
-	struct rds_conn *conn;
-	bool dead, taken;
+	struct rds_conn *conn, *found;
 
-	do {
-		conn = conn_get(rn, trans, addr);
-		if (IS_ERR(conn)) {
-			if (PTR_ERR(conn) == -ENOMEM)
-				rds_drop(net, RDS_DROP_NO_MEMORY);
-			return false;
+	found = conn_lookup(rn, trans, addr);
+	if (found) {
+		conn_take_offer(found, &offer);
+		if (offer.taken ||
+		    rds_cpath_state(found->paths[0]) != RDS_PATH_DEAD) {
+			rds_conn_put(found);
+			return offer.taken;
 		}
-		taken = rds_cpath_incoming(conn->paths[0], handle);
-		/* forgotten just now as unused: there is room for a new one */
-		dead = READ_ONCE(conn->dead);
+		/* The connection was forgotten after the lookup. */
+		rds_conn_put(found);
+	}
+	conn = conn_get_alive(rn, trans, addr, conn_take_offer, &offer);
+	if (!IS_ERR(conn))
 		rds_conn_put(conn);
-	} while (!taken && dead);
-	return taken;
+	else if (PTR_ERR(conn) == -ENOMEM)
+		rds_drop(net, RDS_DROP_NO_MEMORY);
+	return offer.taken;
 }
 EXPORT_SYMBOL_NS_GPL(rds_path_incoming, RDS_NS);
 
-/* Take a connection out of the table; the table's reference goes to the caller. */
+/* Take a connection out of the table; the caller gets the table's reference. */
 static void conn_unhash(struct rds_conn *conn)
 {
 	lockdep_assert_held(&conn->rn->conns->lock);
@@ -291,49 +345,67 @@ static void conn_unhash(struct rds_conn *conn)
 
 void rds_conn_reap(struct rds_conn *conn)
 {
-	struct rds_cpath *cp = conn->paths[0];
-	bool mine;
+	bool reaped = false;
 
-	if (conn->nr_paths > 1 || rds_cpath_used(cp) || !rds_txq_abandon(&cp->txq, false))
+	if (conn->nr_paths > 1)
 		return;
+	/*
+	 * One step under the lock: the path is dead, and lookups do not find
+	 * the connection.
+	 */
 	spin_lock_bh(&conn->rn->conns->lock);
-	mine = !conn->dead;
-	if (mine)
+	if (!conn->dead)
+		reaped = rds_cpath_retire(conn->paths[0]);
+	if (reaped)
 		conn_unhash(conn);
 	spin_unlock_bh(&conn->rn->conns->lock);
-	rds_path_event(cp, RDS_EV_KILL, 0);
-	if (mine)
+	if (reaped)
 		rds_conn_put(conn);
+}
+
+/* Get the queued messages transmitted. */
+static void conn_queued(struct rds_conn *conn, enum rds_txq_state state)
+{
+	if (state == RDS_TXQ_WAITS)
+		rds_cpath_want(conn->paths[0]);
+	else if (state == RDS_TXQ_MORE)
+		rds_cpath_kick(conn->paths[0]);
+}
+
+static void conn_add(struct rds_conn *conn, void *m)
+{
+	rds_txq_add(&conn->paths[0]->txq, m);
+}
+
+/*
+ * The connection was forgotten after the lookup: send over the one in its
+ * place.
+ */
+static int conn_send_anew(const struct rds_conn *gone, struct rds_message *m)
+{
+	struct rds_conn *conn;
+
+	conn = conn_get_alive(gone->rn, gone->trans, &gone->addr, conn_add, m);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	conn_queued(conn, rds_txq_run(&conn->paths[0]->txq));
+	rds_conn_put(conn);
+	return 0;
 }
 
 int rds_conn_send(struct rds_conn *conn, struct rds_message *m)
 {
-	struct rds_cpath *cp = conn->paths[0];
-	int ret;
+	enum rds_txq_state state = rds_txq_send(&conn->paths[0]->txq, m);
 
-	switch (rds_txq_send(&cp->txq, m)) {
-	case RDS_TXQ_IDLE:
-		return 0;
-	case RDS_TXQ_WAITS:
-		rds_cpath_want(cp);
-		return 0;
-	case RDS_TXQ_MORE:
-		rds_cpath_kick(cp);
-		return 0;
-	case RDS_TXQ_GONE:
-		break;
-	}
-	/* forgotten as unused between lookup and now */
-	conn = conn_get(conn->rn, conn->trans, &conn->addr);
-	if (IS_ERR(conn))
-		return -EAGAIN;
-	ret = rds_conn_send(conn, m);
-	rds_conn_put(conn);
-	return ret;
+	if (unlikely(state == RDS_TXQ_GONE))
+		return conn_send_anew(conn, m);
+	conn_queued(conn, state);
+	return 0;
 }
 
-void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs, const struct in6_addr *laddr,
-		     const struct in6_addr *faddr, int dport)
+void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs,
+		     const struct in6_addr *laddr, const struct in6_addr *faddr,
+		     int dport)
 {
 	struct rds_conn *conn;
 	unsigned int b, i;
@@ -349,7 +421,8 @@ void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs, const struct in6_a
 	rcu_read_unlock();
 }
 
-void rds_conn_visit(struct rds_net *rn, void (*fn)(struct rds_conn *conn, void *arg), void *arg)
+void rds_conn_visit(struct rds_net *rn,
+		    void (*fn)(struct rds_conn *conn, void *arg), void *arg)
 {
 	struct rds_conn *conn;
 	unsigned int b;
@@ -365,7 +438,7 @@ void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info)
 	struct rds_cpath *cp = conn->paths[0];
 
 	info->next_tx_seq = rds_txq_next_seq(&cp->txq);
-	info->next_rx_seq = READ_ONCE(cp->rxq.expected);
+	info->next_rx_seq = READ_ONCE(cp->rx.expected);
 	info->flags = 0;
 	if (READ_ONCE(cp->txq.busy))
 		info->flags |= RDS_INFO_CONNECTION_FLAG_SENDING;
@@ -376,7 +449,8 @@ void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info)
 }
 
 void rds_conn_visit_messages(struct rds_conn *conn, bool started,
-			     void (*fn)(const struct rds_message *m, void *arg), void *arg)
+			     void (*fn)(const struct rds_message *m, void *arg),
+			     void *arg)
 {
 	unsigned int i;
 
@@ -405,7 +479,7 @@ void rds_transport_net_init(const struct rds_transport *trans, struct net *net)
 	struct rds_conn_table *table = rds_net(net)->conns;
 
 	spin_lock_bh(&table->lock);
-	/* numbers start anew, and those sent before must not be taken for these */
+	/* Message numbers start anew; a new generation tells the peer. */
 	table->gen[trans->type] = get_random_u32() ?: 1;
 	table->ready[trans->type] = true;
 	spin_unlock_bh(&table->lock);
@@ -428,8 +502,12 @@ u32 rds_generation(const struct rds_path *path)
 }
 EXPORT_SYMBOL_NS_GPL(rds_generation, RDS_NS);
 
-/* Any connection of a transport, out of the table, with the table's reference. */
-static struct rds_conn *conn_take_any(struct rds_net *rn, const struct rds_transport *trans)
+/*
+ * Take any connection of a transport out of the table, with the table's
+ * reference.
+ */
+static struct rds_conn *conn_take_any(struct rds_net *rn,
+				      const struct rds_transport *trans)
 {
 	struct rds_conn *conn;
 	unsigned int b;
@@ -458,7 +536,8 @@ void rds_transport_net_exit(const struct rds_transport *trans, struct net *net)
 			rds_cpath_kill(conn->paths[i]);
 		rds_conn_put(conn);
 	}
-	wait_var_event(&rn->conns->nr[trans->type], !atomic_read(&rn->conns->nr[trans->type]));
+	wait_var_event(&rn->conns->nr[trans->type],
+		       !atomic_read(&rn->conns->nr[trans->type]));
 }
 EXPORT_SYMBOL_NS_GPL(rds_transport_net_exit, RDS_NS);
 
@@ -482,16 +561,22 @@ void rds_conn_net_exit(struct rds_net *rn)
 
 int __init rds_conn_init(void)
 {
-	conn_cache = kmem_cache_create("rds_conn",
-				       offsetof(struct rds_conn, paths[RDS_MAX_PATHS]),
+	size_t size = offsetof(struct rds_conn, paths[RDS_MAX_PATHS]);
+
+	conn_cache = kmem_cache_create("rds_conn", size,
 				       __alignof__(struct rds_conn), 0, NULL);
 	if (!conn_cache)
 		return -ENOMEM;
+	rds_transport_path_size(sizeof(struct rds_cpath));
 	rds_conn_wq = alloc_workqueue("rds", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rds_conn_wq)
 		goto err_cache;
-	/* More transmitters than processors would only take turns, each with less to send. */
-	rds_tx_wq = alloc_workqueue("rds_tx", WQ_UNBOUND | WQ_MEM_RECLAIM, num_online_cpus());
+	/*
+	 * More transmitters than processors would only make the batches
+	 * smaller.
+	 */
+	rds_tx_wq = alloc_workqueue("rds_tx", WQ_UNBOUND | WQ_MEM_RECLAIM,
+				    num_online_cpus());
 	if (rds_tx_wq)
 		return 0;
 	destroy_workqueue(rds_conn_wq);
@@ -502,7 +587,7 @@ err_cache:
 
 void rds_conn_exit(void)
 {
-	/* rcu_work that is still on its way to the queue */
+	/* Wait for rcu_work that is not queued yet. */
 	rcu_barrier();
 	destroy_workqueue(rds_tx_wq);
 	destroy_workqueue(rds_conn_wq);

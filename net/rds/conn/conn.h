@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections: what this host shares with one address of another (or of its own).
+ * Connections: the state that a local address shares with one peer address.
  *
- * Lifetime: counted.  References are held by the table (while hashed), by every socket that
- * cached the connection, by a system call in progress, by each path's pending work, and by
- * whoever got one from a lookup.  A connection leaves the table when its namespace or transport
- * goes, or when it comes down without ever having carried a message and with none waiting; after
- * that no new reference can be had, its paths are closed for good, and the last reference frees
- * it after a grace period.
- * It refers to its namespace without a reference: connections are dead before that is.
+ * Lifetime: counted.  References are held by the table (while hashed), by every
+ * socket that cached the connection, by a system call in progress, by each
+ * path's pending work, and by the caller of a lookup.  A connection leaves the
+ * table when its namespace or transport goes, or when it comes down without
+ * ever having carried a message and with none waiting.  After that a lookup
+ * gives no new reference, the paths are closed for good, and the last reference
+ * frees the connection after a grace period.  A connection points to its
+ * namespace without a reference: all connections of a namespace are freed
+ * before the namespace is.
  *
- * Locks, outermost first: rds_conn_table.lock (adding and removing) > rds_cong_map.lock (the
- * subscription of a connection that is added or removed).
- * Lookups are RCU.
+ * A connection is forgotten in one step under rds_conn_table.lock: its queue
+ * refuses messages, its path refuses connections, and it leaves the table.  A
+ * lookup without the lock may return a connection that is forgotten a moment
+ * later and then refuses a message or a handle.  The caller then looks once
+ * more under the lock, and hands over its message or handle before it unlocks.
+ *
+ * Locks, outermost first: rds_conn_table.lock (adding and removing) >
+ * rds_cong_map.lock (the subscription of a connection that is added or
+ * removed), rds_cpath.lock > rds_txq.lock, which is also taken directly inside
+ * the first.  Lookups are RCU.
  */
 #ifndef _RDS_CONN_CONN_H
 #define _RDS_CONN_CONN_H
@@ -32,23 +41,24 @@ struct rds_sock;
 
 /**
  * struct rds_conn - a connection
- * @node: in the table, RCU
- * @ref: see above
- * @rn: namespace
+ * @node: entry in the table, RCU
+ * @ref: references, see Lifetime
+ * @rn: namespace, not counted
  * @trans: transport
- * @addr: addresses, with interface and TOS
+ * @addr: addresses, with interface and type of service
  * @lmap: congestion map of the local address
- * @fmap: congestion map of the peer's
- * @sub: tells us when @lmap changes
- * @omap: congestion map of the peer's address, as our own sockets say it
- * @mirror: from @omap to @fmap; on while @same
- * @same: the peer is this namespace, by its generation number: maps do not travel
+ * @fmap: congestion map of the peer's address
+ * @sub: subscription to changes of @lmap
+ * @omap: congestion map of the peer's address, as sockets of this namespace set
+ *	it
+ * @mirror: copies @omap to @fmap while @same is set
+ * @same: by its generation number the peer is this namespace: maps are not sent
  * @peer_gen: generation number of the peer, 0 while unknown
  * @npaths: paths the peer agreed to, 0 while unknown
- * @handshake_sent: a handshake ping is on its way
- * @dead: unhashed; paths do not come up any more
- * @nr_paths: entries of @paths
- * @free_work: frees after a grace period, where sleeping is allowed
+ * @handshake_sent: a handshake ping is sent and not answered
+ * @dead: out of the table: its paths do not come up again
+ * @nr_paths: number of @paths
+ * @free_work: frees the connection after a grace period, in process context
  * @paths: the paths
  */
 struct rds_conn {
@@ -75,45 +85,55 @@ struct rds_conn {
 /**
  * rds_conn_get - find or make the connection to a peer
  * @rn: namespace
- * @trans: transport of the sending socket; a transport that prefers loopback for local
- *	destinations is replaced by loopback here
+ * @trans: transport of the sending socket; a transport that prefers loopback
+ *	for local destinations is replaced by loopback here
  * @addr: addresses
  *
  * Context: process, may sleep.
- * Return: a counted connection, or ERR_PTR: -ENOMEM; -ENETDOWN if the transport is leaving.
+ * Return: a counted connection, or ERR_PTR: -ENOMEM; -ENETDOWN if the transport
+ * is leaving.
  */
-struct rds_conn *rds_conn_get(struct rds_net *rn, const struct rds_transport *trans,
+struct rds_conn *rds_conn_get(struct rds_net *rn,
+			      const struct rds_transport *trans,
 			      const struct rds_path_addr *addr);
 
-/* Does the connection lead to these addresses, as rds_conn_get() would choose it? */
-bool rds_conn_matches(const struct rds_conn *conn, const struct rds_path_addr *addr);
+/*
+ * Does the connection lead to these addresses, as rds_conn_get() would choose
+ * it?
+ */
+bool rds_conn_matches(const struct rds_conn *conn,
+		      const struct rds_path_addr *addr);
 
 void rds_conn_put(struct rds_conn *conn);
 
 /**
  * rds_conn_send - queue a message and transmit
- * @conn: where to
- * @m: owner and ports are set; the connection's from here on, unless this fails
+ * @conn: connection to the peer
+ * @m: message with owner and ports set; owned by the connection unless the call
+ *	fails
  *
  * Context: process, may sleep, no locks held.
- * Return: 0, or -EAGAIN if the connection is being destroyed and no other can be had.
+ * Return: 0; or, if the connection was forgotten and cannot be made again,
+ * -ENOMEM or -ENETDOWN with the meaning of rds_conn_get().
  */
 int rds_conn_send(struct rds_conn *conn, struct rds_message *m);
 
 /**
- * rds_conn_cancel - drop a socket's messages
+ * rds_conn_cancel - drop the unacknowledged messages of a socket
  * @rn: namespace
  * @rs: socket, bound
- * @laddr: its address
- * @faddr: to this peer only, or NULL for all
- * @dport: to this port only, host order; -1 for all
+ * @laddr: address of @rs
+ * @faddr: peer whose messages are dropped, or NULL for all peers
+ * @dport: destination port whose messages are dropped, host order, or -1 for
+ *	all ports
  *
- * On return no message refers to @rs any more but those that another context is retiring in
- * an RCU read section (all if @faddr is NULL).
+ * If @faddr is NULL, then after the return only messages refer to @rs that
+ * another context is retiring in an RCU read section.
  * Context: process.
  */
-void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs, const struct in6_addr *laddr,
-		     const struct in6_addr *faddr, int dport);
+void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs,
+		     const struct in6_addr *laddr, const struct in6_addr *faddr,
+		     int dport);
 
 /* Snapshot of a path for RDS_INFO_CONNECTIONS */
 struct rds_conn_info {
@@ -122,16 +142,24 @@ struct rds_conn_info {
 	u8	flags;		/* RDS_INFO_CONNECTION_FLAG_* */
 };
 
-/* For dumps: fn runs under rcu_read_lock() for every connection of the namespace. */
-void rds_conn_visit(struct rds_net *rn, void (*fn)(struct rds_conn *conn, void *arg), void *arg);
+/*
+ * For dumps: call @fn for every connection of the namespace, under
+ * rcu_read_lock().
+ */
+void rds_conn_visit(struct rds_net *rn,
+		    void (*fn)(struct rds_conn *conn, void *arg), void *arg);
 
 void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info);
 
-/* For dumps: all messages of a connection, those a transport has begun or those it has not. */
+/*
+ * For dumps: call @fn for all messages that a transport has @started to send,
+ * or has not.
+ */
 void rds_conn_visit_messages(struct rds_conn *conn, bool started,
-			     void (*fn)(const struct rds_message *m, void *arg), void *arg);
+			     void (*fn)(const struct rds_message *m, void *arg),
+			     void *arg);
 
-/* Has the transport set itself up in the namespace, its counters included? */
+/* Is the transport initialised in the namespace, its counters included? */
 bool rds_conn_ready(struct rds_net *rn, const struct rds_transport *trans);
 
 int rds_conn_net_init(struct rds_net *rn);

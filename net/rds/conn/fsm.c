@@ -46,12 +46,12 @@ static const signed char next_state[RDS_PATH_NR_STATES][RDS_PATH_NR_EVENTS] = {
 	},
 };
 
-int rds_path_next(enum rds_path_state state, enum rds_path_event event)
+int rds_cpath_next(enum rds_cpath_state state, enum rds_cpath_event event)
 {
 	return next_state[state][event];
 }
 
-const char *rds_path_state_name(enum rds_path_state state)
+const char *rds_cpath_state_name(enum rds_cpath_state state)
 {
 	static const char *const names[RDS_PATH_NR_STATES] = {
 		[RDS_PATH_DOWN]		= "down",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Life of a path.  All that sleeps happens in the control worker, under the path's control
- * mutex; everybody else only reports events and has the worker look.
+ * Life of a path.  The control worker, or the context that kills the path, does
+ * all that sleeps, under the path's control mutex.  Every other context reports
+ * an event and queues the worker.
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -11,42 +12,89 @@
 #include "conn/internal.h"
 #include "conn/path.h"
 #include "netns.h"
+#include "xprt/registry.h"
 #include <trace/events/rds.h>
 
-/* How long a connection may stay unacknowledged while the peer's next one waits for its place */
+/*
+ * Time for the peer to acknowledge the probe while another of its connections
+ * is parked
+ */
 #define PROBE_TIME	(3 * HZ)
-/* An attempt of ours that is older does not stand in the way of the peer's */
+/*
+ * A connection that was up for this time is not one of a series that the peer
+ * ends at once.
+ */
+#define STEADY_TIME	HZ
+/*
+ * A dial of this end that is older does not make it refuse a connection of the
+ * peer.
+ */
 #define CROSS_TIME	HZ
 
-bool rds_path_event(struct rds_cpath *cp, enum rds_path_event event, enum rds_drop_reason why)
+/* The one writer of the state. */
+static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
+		      enum rds_drop_reason why)
 {
-	bool open = event == RDS_EV_UP, shut = event == RDS_EV_LOST;
-	int next;
+	int was = cp->state, next = rds_cpath_next(was, event);
 
-	spin_lock_bh(&cp->lock);
-	next = rds_path_next(cp->state, event);
-	if (next >= 0) {
-		trace_rds_path_state(&cp->pub, cp->state, next, why);
-		WRITE_ONCE(cp->state, next);
-		if (open)
-			rds_txq_open(&cp->txq);
-		if (shut) {
-			cp->reason = why;
-			rds_txq_shut(&cp->txq);
-		}
+	lockdep_assert_held(&cp->lock);
+	if (next < 0)
+		return false;
+	trace_rds_path_state(&cp->pub, was, next, why);
+	WRITE_ONCE(cp->state, next);
+	switch (event) {
+	case RDS_EV_DIAL:
+		WRITE_ONCE(cp->dial_wanted, false);
+		break;
+	case RDS_EV_UP:
+		cp->up_since = jiffies;
+		rds_txq_open(&cp->txq);
+		break;
+	case RDS_EV_LOST:
+		cp->reason = why;
+		cp->steady = was == RDS_PATH_UP &&
+			     time_after(jiffies, cp->up_since + STEADY_TIME);
+		rds_txq_shut(&cp->txq);
+		break;
+	default:
+		break;
 	}
-	spin_unlock_bh(&cp->lock);
-	return next >= 0;
+	return true;
 }
 
-enum rds_path_state rds_cpath_state(const struct rds_cpath *cp)
+bool rds_cpath_event(struct rds_cpath *cp, enum rds_cpath_event event,
+		     enum rds_drop_reason why)
+{
+	bool moved;
+
+	spin_lock_bh(&cp->lock);
+	moved = path_move(cp, event, why);
+	spin_unlock_bh(&cp->lock);
+	return moved;
+}
+
+bool rds_cpath_retire(struct rds_cpath *cp)
+{
+	bool retired;
+
+	lockdep_assert_held(&cp->ctl);
+	spin_lock_bh(&cp->lock);
+	retired = cp->state == RDS_PATH_DOWN && !cp->nr_incoming &&
+		  !cp->dial_wanted && !rds_cpath_used(cp) &&
+		  rds_txq_abandon(&cp->txq, false) &&
+		  path_move(cp, RDS_EV_KILL, RDS_DROP_NONE);
+	spin_unlock_bh(&cp->lock);
+	return retired;
+}
+
+enum rds_cpath_state rds_cpath_state(const struct rds_cpath *cp)
 {
 	return READ_ONCE(cp->state);
 }
 
 bool rds_cpath_used(const struct rds_cpath *cp)
 {
-	return READ_ONCE(cp->txq.used) || READ_ONCE(cp->rxq.expected);
+	return READ_ONCE(cp->txq.used) || READ_ONCE(cp->rx.expected);
 }
 
 /* Queued work holds a reference to the connection. */
@@ -57,7 +105,8 @@ void rds_cpath_control(struct rds_cpath *cp, unsigned long delay)
 
 	kref_get(&cp->conn->ref);
 	if (delay)
-		pending = !queue_delayed_work(rds_conn_wq, &cp->ctl_work, delay);
+		pending = !queue_delayed_work(rds_conn_wq, &cp->ctl_work,
+					      delay);
 	else
 		pending = mod_delayed_work(rds_conn_wq, &cp->ctl_work, 0);
 	if (pending)
@@ -66,7 +115,10 @@ void rds_cpath_control(struct rds_cpath *cp, unsigned long delay)
 
 void rds_cpath_kick(struct rds_cpath *cp)
 {
-	/* it will take the queue's lock, after whoever calls us held it */
+	/*
+	 * A pending work takes the lock of the queue later than the caller, and
+	 * sees its changes.
+	 */
 	if (work_pending(&cp->tx_work))
 		return;
 	kref_get(&cp->conn->ref);
@@ -90,13 +142,15 @@ bool rds_path_up(struct rds_path *path)
 	struct rds_cpath *cp = rds_to_cpath(path);
 
 	if (!path->dials && !cp->attaching) {
-		/* We only knocked.  The peer dials; this connection is of no use. */
+		/*
+		 * This end only knocked: the peer dials, and this connection is
+		 * not used.
+		 */
 		rds_path_lost(path, RDS_DROP_WRONG_DIALLER);
 		return false;
 	}
-	if (!rds_path_event(cp, RDS_EV_UP, 0))
+	if (!rds_cpath_event(cp, RDS_EV_UP, RDS_DROP_NONE))
 		return false;
-	cp->rxq.heard = false;
 	rds_conn_greet(cp);
 	rds_cpath_kick(cp);
 	return true;
@@ -107,7 +161,7 @@ void rds_path_lost(struct rds_path *path, enum rds_drop_reason why)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
 
-	if (!rds_path_event(cp, RDS_EV_LOST, why))
+	if (!rds_cpath_event(cp, RDS_EV_LOST, why))
 		return;
 	rds_drop(path->net, why);
 	rds_cpath_control(cp, 0);
@@ -126,7 +180,7 @@ void rds_path_acked(struct rds_path *path, u64 pos)
 	struct rds_cpath *cp = rds_to_cpath(path);
 
 	rds_txq_acked(path->txq, pos);
-	/* the present connection may have turned out to be alive, see path_judge() */
+	/* The probe may have been acknowledged, see path_judge(). */
 	if (unlikely(READ_ONCE(cp->probing)))
 		rds_cpath_control(cp, 0);
 }
@@ -140,31 +194,61 @@ EXPORT_SYMBOL_NS_GPL(rds_path_peer_gen, RDS_NS);
 
 /* The control worker */
 
-/* The connection of the peer's that has waited longest, or NULL. */
+/* Take the oldest parked connection, or NULL. */
 static void *path_next_incoming(struct rds_cpath *cp)
 {
-	void *conn = NULL;
+	void *handle = NULL;
 
 	spin_lock_bh(&cp->lock);
 	if (cp->nr_incoming) {
-		conn = cp->incoming[0];
+		handle = cp->incoming[0];
 		cp->nr_incoming--;
 		memmove(&cp->incoming[0], &cp->incoming[1],
 			cp->nr_incoming * sizeof(cp->incoming[0]));
 	}
 	spin_unlock_bh(&cp->lock);
-	return conn;
+	return handle;
 }
 
 static void path_drop_incoming(struct rds_cpath *cp)
 {
-	void *conn;
+	void *handle;
 
-	while ((conn = path_next_incoming(cp)))
-		cp->pub.trans->conn_drop(cp->pub.net, conn);
+	while ((handle = path_next_incoming(cp)))
+		cp->pub.trans->refuse(cp->pub.net, handle);
 }
 
-/* CLOSING to DOWN: what the peer sent is delivered, what it did not acknowledge waits again. */
+/* Stop to be a source of the peer's congestion map. */
+static void path_unmap(struct rds_cpath *cp)
+{
+	if (!cp->rx.mapped)
+		return;
+	cp->rx.mapped = false;
+	rds_cong_source_del(cp->rx.fmap);
+}
+
+/*
+ * Set the time of the next dial.  The back-off starts anew after a connection
+ * that was of use, that is, the peer sent over it and it lasted.  A peer that
+ * ends each connection soon is dialled at growing intervals.
+ */
+static void path_rate(struct rds_cpath *cp)
+{
+	if (!cp->rx.heard)
+		/* A peer that is gone does not clear the bits of its map. */
+		path_unmap(cp);
+	else if (cp->steady)
+		cp->backoff = 0;
+	cp->rx.heard = false;
+	cp->dial_after = jiffies;
+	if (cp->backoff)
+		cp->dial_after += 1 + get_random_u32_below(cp->backoff);
+}
+
+/*
+ * CLOSING to DOWN: received messages are delivered, unacknowledged ones are
+ * queued again.
+ */
 static void path_teardown(struct rds_cpath *cp, bool graceful)
 {
 	lockdep_assert_held(&cp->ctl);
@@ -173,32 +257,32 @@ static void path_teardown(struct rds_cpath *cp, bool graceful)
 	rds_txq_rewind(&cp->txq);
 	cp->attaching = false;
 	WRITE_ONCE(cp->probing, false);
-	/* a peer that said something deserves an immediate attempt, another one a growing wait */
-	if (cp->rxq.heard)
-		cp->backoff = 0;
-	cp->rxq.heard = false;
+	path_rate(cp);
 	rds_stats_inc(cp->conn->rn, conn_reset);
-	rds_path_event(cp, RDS_EV_CLOSED, 0);
+	rds_cpath_event(cp, RDS_EV_CLOSED, RDS_DROP_NONE);
 }
 
-static void path_attach(struct rds_cpath *cp, void *conn)
+static void path_attach(struct rds_cpath *cp, void *handle)
 {
 	lockdep_assert_held(&cp->ctl);
 	cp->attaching = true;
-	if (rds_path_event(cp, RDS_EV_CLAIM, 0))
-		cp->pub.trans->path_attach(&cp->pub, conn);
+	if (rds_cpath_event(cp, RDS_EV_CLAIM, RDS_DROP_NONE))
+		cp->pub.trans->path_attach(&cp->pub, handle);
 	else
-		cp->pub.trans->conn_drop(cp->pub.net, conn);
+		cp->pub.trans->refuse(cp->pub.net, handle);
 }
 
-/* Does anybody want this path up? */
+/* Is this path wanted up? */
 static bool path_wanted(struct rds_cpath *cp)
 {
 	if (READ_ONCE(cp->conn->dead))
 		return false;
 	if (READ_ONCE(cp->dial_wanted) || !rds_txq_empty(&cp->txq))
 		return true;
-	/* An old peer does not call again by itself, so the dialler keeps the path up for it. */
+	/*
+	 * An old peer does not ask for a dial, so the end that dials keeps a
+	 * used path up.
+	 */
 	return cp->pub.dials && rds_cpath_used(cp);
 }
 
@@ -208,39 +292,48 @@ static void path_dial(struct rds_cpath *cp)
 	unsigned long min = READ_ONCE(cp->conn->rn->sysctl.reconnect_min);
 
 	lockdep_assert_held(&cp->ctl);
-	WRITE_ONCE(cp->dial_wanted, false);
 	cp->backoff = clamp(cp->backoff * 2, min, max);
 	WRITE_ONCE(cp->dialled, jiffies);
 	WRITE_ONCE(cp->crossed, false);
-	if (!rds_path_event(cp, RDS_EV_DIAL, 0))
+	if (!rds_cpath_event(cp, RDS_EV_DIAL, RDS_DROP_NONE))
 		return;
 	if (cp->pub.trans->path_connect(&cp->pub))
 		rds_path_lost(&cp->pub, RDS_DROP_DIAL_FAILED);
 }
 
-/* The state is DOWN and the peer has opened nothing: dial now, or later, or never. */
-static void path_when_down(struct rds_cpath *cp, bool lost)
+/*
+ * The state is DOWN and no connection is parked: dial now, or later, or never.
+ */
+static void path_when_down(struct rds_cpath *cp)
 {
+	long wait = cp->dial_after - jiffies;
+
 	lockdep_assert_held(&cp->ctl);
 	if (!path_wanted(cp)) {
+		path_unmap(cp);
 		rds_conn_reap(cp->conn);
-	} else if (lost && cp->backoff) {
-		WRITE_ONCE(cp->backing_off, true);
-		rds_cpath_control(cp, 1 + get_random_u32_below(cp->backoff));
+	} else if (wait > 0 && wait <= (long)cp->backoff) {
+		/*
+		 * The time holds, even if another context queues the worker
+		 * meanwhile.
+		 */
+		rds_cpath_control(cp, wait);
 	} else {
 		path_dial(cp);
 	}
 }
 
 /*
- * The state is UP and the peer has opened another connection.  Either it has forgotten the
- * present one, or somebody else speaks in its name.  A map sent now makes the peer's TCP
- * acknowledge or reset, whichever is true; what was acknowledged before proves nothing.  The one
- * that waits may hold messages that our TCP has acknowledged, so it is not dropped on less.
+ * The state is UP and the peer has opened another connection.  Either the peer
+ * has forgotten the present one, or another process connects in its name.  A
+ * map sent now makes the peer's TCP acknowledge or reset, and only an
+ * acknowledgement of this map proves that the present connection is alive.  The
+ * parked connection may hold messages that TCP has acknowledged, so it is
+ * refused only with that proof.
  */
 static void path_judge(struct rds_cpath *cp)
 {
-	void *conn;
+	void *handle;
 
 	lockdep_assert_held(&cp->ctl);
 	if (!cp->probing) {
@@ -251,8 +344,8 @@ static void path_judge(struct rds_cpath *cp)
 	} else if (rds_txq_probe_acked(&cp->txq)) {
 		WRITE_ONCE(cp->probing, false);
 		rds_drop(cp->pub.net, RDS_DROP_PEER_PARKED);
-		conn = path_next_incoming(cp);
-		cp->pub.trans->conn_drop(cp->pub.net, conn);
+		handle = path_next_incoming(cp);
+		cp->pub.trans->refuse(cp->pub.net, handle);
 		rds_cpath_control(cp, 0);
 		return;
 	} else if (time_after_eq(jiffies, cp->probe_until)) {
@@ -263,8 +356,9 @@ static void path_judge(struct rds_cpath *cp)
 }
 
 /*
- * The same, where messages count as delivered only once the peer's core has acknowledged them,
- * and repeated ones are recognised: nothing is lost by believing the peer at once.
+ * With RDS_CAP_OWNS_ACK the peer's core acknowledges messages and recognises
+ * retransmitted ones, so no message is lost if a new connection of the peer
+ * replaces the present one at once.
  */
 static bool path_replaces(struct rds_cpath *cp)
 {
@@ -274,25 +368,30 @@ static bool path_replaces(struct rds_cpath *cp)
 	return true;
 }
 
-/* One step towards what the state asks for; false when there is nothing to do now. */
-static bool path_step(struct rds_cpath *cp, bool *lost)
+/*
+ * Do the work that the state asks for.  Returns whether to look again at once.
+ */
+static bool path_step(struct rds_cpath *cp)
 {
 	bool incoming = READ_ONCE(cp->nr_incoming);
 
 	switch (rds_cpath_state(cp)) {
 	case RDS_PATH_CLOSING:
 		path_teardown(cp, true);
-		*lost = true;
 		return true;
 	case RDS_PATH_DOWN:
 		if (incoming)
 			path_attach(cp, path_next_incoming(cp));
 		else
-			path_when_down(cp, *lost);
+			path_when_down(cp);
 		return incoming;
 	case RDS_PATH_CONNECTING:
-		/* our own attempt was only to make the peer do what it just did */
-		return incoming && rds_path_event(cp, RDS_EV_LOST, RDS_DROP_PEER_REPLACED);
+		/*
+		 * The attempt gives way: it was a knock, or the peer's is the
+		 * one that stays.
+		 */
+		return incoming &&
+		       rds_cpath_event(cp, RDS_EV_LOST, RDS_DROP_PEER_REPLACED);
 	case RDS_PATH_UP:
 		if (!incoming)
 			return false;
@@ -308,12 +407,11 @@ static bool path_step(struct rds_cpath *cp, bool *lost)
 
 static void path_control_work(struct work_struct *work)
 {
-	struct rds_cpath *cp = container_of(to_delayed_work(work), struct rds_cpath, ctl_work);
-	bool lost = false;
+	struct rds_cpath *cp = container_of(to_delayed_work(work),
+					    struct rds_cpath, ctl_work);
 
 	mutex_lock(&cp->ctl);
-	WRITE_ONCE(cp->backing_off, false);
-	while (path_step(cp, &lost))
+	while (path_step(cp))
 		cond_resched();
 	mutex_unlock(&cp->ctl);
 	rds_conn_put(cp->conn);
@@ -321,17 +419,23 @@ static void path_control_work(struct work_struct *work)
 
 void rds_cpath_want(struct rds_cpath *cp)
 {
-	if (rds_cpath_state(cp) != RDS_PATH_DOWN)
+	bool news;
+
+	if (rds_cpath_state(cp) != RDS_PATH_DOWN || READ_ONCE(cp->dial_wanted))
 		return;
-	/* A worker that waits out its back-off sees the queue. */
-	if (!READ_ONCE(cp->dial_wanted)) {
+	spin_lock_bh(&cp->lock);
+	news = cp->state == RDS_PATH_DOWN && !cp->dial_wanted;
+	if (news)
 		WRITE_ONCE(cp->dial_wanted, true);
-		if (!READ_ONCE(cp->backing_off))
-			rds_cpath_control(cp, 0);
-	}
+	spin_unlock_bh(&cp->lock);
+	if (news)
+		rds_cpath_control(cp, 0);
 }
 
-/* The peer knocks: it has no connection to us, whatever we believe. */
+/*
+ * The peer knocks: it has no connection to this host, although the state may be
+ * UP.
+ */
 static void path_knocked(struct rds_cpath *cp)
 {
 	if (rds_cpath_state(cp) != RDS_PATH_UP)
@@ -341,23 +445,25 @@ static void path_knocked(struct rds_cpath *cp)
 }
 
 /*
- * Both ends dial at once: the larger address's attempt stays, where the transport has that rule,
- * unless it was probably lost, for instance while the peer's interface was down: it is old, or the
- * peer, which was refused once and would have taken ours by now, calls again.
- * The lock is held, so the state is the one in which the peer's attempt found us.
+ * Do both ends dial at once, and does this end's dial win?  The larger address
+ * wins, where the transport has that rule, unless its dial was probably lost,
+ * for instance while the peer's interface was down: then it is old, or the
+ * peer, which was refused once, calls again.
+ * @cp->lock keeps the state as the connection of the peer found it.
  */
 static bool path_crosses(const struct rds_cpath *cp)
 {
 	const struct rds_path_addr *addr = cp->pub.addr;
 
 	lockdep_assert_held(&cp->lock);
-	return cp->pub.trans->caps & RDS_CAP_LARGER_WINS && cp->state == RDS_PATH_CONNECTING &&
-	       !cp->attaching && !READ_ONCE(cp->crossed) &&
+	return cp->pub.trans->caps & RDS_CAP_LARGER_WINS &&
+	       cp->state == RDS_PATH_CONNECTING && !cp->attaching &&
+	       !READ_ONCE(cp->crossed) &&
 	       time_before(jiffies, READ_ONCE(cp->dialled) + CROSS_TIME) &&
 	       memcmp(&addr->laddr, &addr->faddr, sizeof(addr->laddr)) > 0;
 }
 
-bool rds_cpath_incoming(struct rds_cpath *cp, void *conn)
+bool rds_cpath_incoming(struct rds_cpath *cp, void *handle)
 {
 	bool taken = false, crossed;
 
@@ -371,7 +477,7 @@ bool rds_cpath_incoming(struct rds_cpath *cp, void *conn)
 		WRITE_ONCE(cp->crossed, true);
 	if (!crossed && cp->state != RDS_PATH_DEAD &&
 	    cp->nr_incoming < RDS_PATH_MAX_INCOMING) {
-		cp->incoming[cp->nr_incoming++] = conn;
+		cp->incoming[cp->nr_incoming++] = handle;
 		taken = true;
 	}
 	spin_unlock_bh(&cp->lock);
@@ -385,10 +491,10 @@ bool rds_cpath_incoming(struct rds_cpath *cp, void *conn)
 void rds_cpath_kill(struct rds_cpath *cp)
 {
 	mutex_lock(&cp->ctl);
-	rds_path_event(cp, RDS_EV_LOST, RDS_DROP_LOCAL_EXIT);
+	rds_cpath_event(cp, RDS_EV_LOST, RDS_DROP_LOCAL_EXIT);
 	if (rds_cpath_state(cp) == RDS_PATH_CLOSING)
 		path_teardown(cp, false);
-	rds_path_event(cp, RDS_EV_KILL, 0);
+	rds_cpath_event(cp, RDS_EV_KILL, RDS_DROP_NONE);
 	path_drop_incoming(cp);
 	mutex_unlock(&cp->ctl);
 	rds_txq_abandon(&cp->txq, true);
@@ -398,30 +504,25 @@ void rds_cpath_kill(struct rds_cpath *cp)
 		rds_conn_put(cp->conn);
 }
 
-static const struct rds_rxq_ops path_rxq_ops = {
+static const struct rds_probe_ops path_probe_ops = {
 	.ping		= rds_conn_ping,
 	.handshake	= rds_conn_handshake,
 };
 
-struct kmem_cache *rds_cpath_cache_create(const struct rds_transport *trans)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "rds_path_%s", trans->name);
-	return kmem_cache_create(name, sizeof(struct rds_cpath) + trans->path_priv_size,
-				 ARCH_KMALLOC_MINALIGN, 0, NULL);
-}
-
-/* Only the smaller address dials, where the transport has that rule (wire 3.1). */
+/*
+ * Only the smaller address dials, where the transport has that rule
+ * (protocol.rst 3.1).
+ */
 static bool path_dials(const struct rds_conn *conn)
 {
 	return !(conn->trans->caps & RDS_CAP_SMALLER_DIALS) ||
-	       memcmp(&conn->addr.laddr, &conn->addr.faddr, sizeof(conn->addr.laddr)) < 0;
+	       memcmp(&conn->addr.laddr, &conn->addr.faddr,
+		      sizeof(conn->addr.laddr)) < 0;
 }
 
 struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 {
-	struct kmem_cache *cache = rds_cpath_cache(conn->trans);
+	struct kmem_cache *cache = rds_transport_path_cache(conn->trans);
 	bool maps = !(conn->trans->caps & RDS_CAP_LOCAL_ONLY);
 	struct rds_cpath *cp = kmem_cache_zalloc(cache, GFP_KERNEL);
 
@@ -434,15 +535,18 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 	cp->pub.dials = path_dials(conn);
 	cp->pub.priv = cp + 1;
 	cp->pub.txq = &cp->txq;
-	cp->pub.rxq = &cp->rxq;
+	cp->pub.rx = &cp->rx;
 	cp->conn = conn;
+	cp->dial_after = jiffies;
 	spin_lock_init(&cp->lock);
 	mutex_init(&cp->ctl);
 	INIT_DELAYED_WORK(&cp->ctl_work, path_control_work);
 	INIT_WORK(&cp->tx_work, path_tx_work);
-	rds_txq_init(&cp->txq, &cp->pub, conn->rn, maps ? rds_conn_make_map : NULL);
-	rds_rxq_init(&cp->rxq, &cp->pub, conn->rn, conn->fmap, &path_rxq_ops);
-	if (!conn->trans->path_init(&cp->pub))
+	rds_txq_init(&cp->txq, &cp->pub, conn->rn,
+		     maps ? rds_conn_make_map : NULL);
+	rds_rx_state_init(&cp->rx, &cp->pub, conn->rn, conn->fmap,
+			  &path_probe_ops);
+	if (!conn->trans->path_init || !conn->trans->path_init(&cp->pub))
 		return cp;
 	kmem_cache_free(cache, cp);
 	return ERR_PTR(-ENOMEM);
@@ -451,8 +555,10 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 void rds_cpath_destroy(struct rds_cpath *cp)
 {
 	WARN_ON_ONCE(cp->nr_incoming);
+	path_unmap(cp);
 	rds_txq_destroy(&cp->txq);
-	cp->pub.trans->path_free(&cp->pub);
+	if (cp->pub.trans->path_free)
+		cp->pub.trans->path_free(&cp->pub);
 	mutex_destroy(&cp->ctl);
-	kmem_cache_free(rds_cpath_cache(cp->pub.trans), cp);
+	kmem_cache_free(rds_transport_path_cache(cp->pub.trans), cp);
 }

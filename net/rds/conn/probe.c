@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Messages of the kernel's own: pongs, handshakes, congestion maps (wire 2.5 to 2.7).
+ * Messages of the kernel's own: pongs, handshakes, congestion maps
+ * (protocol.rst 2.5 to 2.7).
  */
 #include "conn/conn.h"
 #include "conn/internal.h"
@@ -9,18 +10,23 @@
 #include "netns.h"
 #include "proto/exthdr.h"
 
-/* Queue a probe, to go out at once: the worker is only needed because this may be softirq. */
-static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport, bool handshake)
+/*
+ * Queue a probe.  The worker transmits it, because the caller may be in
+ * softirq.
+ */
+static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport,
+			    bool handshake)
 {
-	struct rds_message *m = rds_message_kernel(0, sport, dport, NULL, GFP_ATOMIC);
+	struct rds_message *m = rds_message_kernel(0, sport, dport, NULL,
+						   GFP_ATOMIC);
 
 	if (!m) {
 		rds_drop(cp->pub.net, RDS_DROP_NO_MEMORY);
 		return false;
 	}
 	if (handshake)
-		rds_handshake_build(m->tx.hdr->exthdr, cp->conn->nr_paths, rds_generation(&cp->pub),
-				    false);
+		rds_handshake_build(m->tx.hdr->exthdr, cp->conn->nr_paths,
+				    rds_generation(&cp->pub), false);
 	rds_stats_inc(cp->conn->rn, send_pong);
 	if (rds_txq_add_probe(&cp->txq, m))
 		rds_cpath_kick(cp);
@@ -31,9 +37,11 @@ void rds_conn_greet(struct rds_cpath *cp)
 {
 	struct rds_conn *conn = cp->conn;
 
-	if (!(conn->trans->caps & RDS_CAP_MULTIPATH) || conn->npaths || conn->handshake_sent)
+	if (!(conn->trans->caps & RDS_CAP_MULTIPATH) || conn->npaths ||
+	    conn->handshake_sent)
 		return;
-	conn->handshake_sent = conn_send_probe(cp, RDS_PROBE_PORT, RDS_PING_PORT, true);
+	conn->handshake_sent = conn_send_probe(cp, RDS_PROBE_PORT,
+					       RDS_PING_PORT, true);
 }
 
 void rds_conn_ping(struct rds_path *path, u16 sport)
@@ -45,8 +53,9 @@ void rds_conn_ping(struct rds_path *path, u16 sport)
 }
 
 /*
- * Is the peer this namespace?  Its address may come to us and go away again, to a host that names
- * no generation too; what was not told it meanwhile is told then.
+ * Record whether the peer is this namespace.  An address can move to this host
+ * and away again, also to a host that names no generation.  Changes of the map
+ * that were not sent in between are due then.
  */
 static void conn_set_same(struct rds_conn *conn, bool same)
 {
@@ -58,7 +67,7 @@ static void conn_set_same(struct rds_conn *conn, bool same)
 		rds_cpath_kick(conn->paths[0]);
 }
 
-/* Is the peer another incarnation than the one we talked to? */
+/* Compare the peer's generation with the last one known. */
 void rds_conn_generation(struct rds_conn *conn, u32 gen)
 {
 	unsigned int i;
@@ -70,23 +79,25 @@ void rds_conn_generation(struct rds_conn *conn, u32 gen)
 		rds_drop(conn->rn->net, RDS_DROP_PEER_REBOOTED);
 		for (i = 0; i < conn->nr_paths; i++) {
 			rds_txq_peer_rebooted(&conn->paths[i]->txq);
-			conn->paths[i]->rxq.expected = 0;
+			conn->paths[i]->rx.expected = 0;
 		}
 	}
 	conn->peer_gen = gen;
 }
 
-void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs, bool answer)
+void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
+			bool answer)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
 	struct rds_conn *conn = cp->conn;
 
-	/* the answer still belongs to the old numbering */
+	/* The answer is numbered before a new generation resets the numbers. */
 	if (answer)
 		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT, true);
 	rds_conn_generation(conn, hs->has_gen ? hs->gen : 0);
 	if (hs->has_npaths)
-		conn->npaths = clamp_t(unsigned int, hs->npaths, 1, conn->nr_paths);
+		conn->npaths = clamp_t(unsigned int, hs->npaths, 1,
+				       conn->nr_paths);
 	else if (!conn->npaths)
 		conn->npaths = 1;
 	conn->handshake_sent = false;

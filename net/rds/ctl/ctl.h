@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What administrators see and set, as the rest of the core needs it. */
+/*
+ * Settings, counters and snapshots for administrators: start and stop, for
+ * main.c.
+ */
 #ifndef _RDS_CTL_CTL_H
 #define _RDS_CTL_CTL_H
 

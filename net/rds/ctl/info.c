@@ -2,9 +2,10 @@
 /*
  * RDS_INFO_*: snapshots read by getsockopt.
  *
- * A snapshot is made in kernel memory and copied out when all locks are dropped.  The records
- * are emitted twice: once to count them, once to keep them.  Should more have come up in
- * between, that is done again with more room.
+ * A snapshot is made in kernel memory and copied to the program when all locks
+ * are dropped.  The records are emitted once to count them, and once more to
+ * keep them.  If there are more records by then, they are emitted again into a
+ * larger buffer, up to INFO_TRIES times.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -21,13 +22,14 @@
 #define INFO_TRIES	4
 
 /**
- * struct rds_info_sink - where the records of one snapshot go
- * @size: bytes of a record
- * @buf: room for them, NULL to only count
+ * struct rds_info_sink - buffer for the records of one snapshot
+ * @size: bytes of one record
+ * @buf: the buffer, or NULL while records are counted only
  * @room: bytes of @buf
  * @total: bytes of all records
- * @fits: bytes at the start of @buf that may be handed out if not all can
- * @each: every record by itself may be
+ * @fits: bytes of complete groups at the start of @buf, which are copied to the
+ *	program even if not all records fit
+ * @each: every record is a group
  */
 struct rds_info_sink {
 	size_t	size;
@@ -38,7 +40,10 @@ struct rds_info_sink {
 	bool	each;
 };
 
-/* Held for reading during a snapshot: who is unregistered is not called any more. */
+/*
+ * Held for reading during a snapshot: after rds_info_unregister() no function
+ * is running.
+ */
 static DECLARE_RWSEM(info_sem);
 
 static struct {
@@ -64,8 +69,9 @@ void rds_info_unregister(int optname)
 EXPORT_SYMBOL_NS_GPL(rds_info_unregister, RDS_NS);
 
 /**
- * rds_info_mark - end of a group of records
- * @sink: what was put so far may be handed out without the rest
+ * rds_info_mark - end a group of records
+ * @sink: snapshot; without room for all records, complete groups are copied to
+ *	the program
  */
 void rds_info_mark(struct rds_info_sink *sink)
 {
@@ -83,7 +89,10 @@ void rds_info_put(struct rds_info_sink *sink, const void *record)
 }
 EXPORT_SYMBOL_NS_GPL(rds_info_put, RDS_NS);
 
-/* With too little room, connections and messages come as far as they fit, and others not at all. */
+/*
+ * With too little room, as many connections and messages are copied as fit,
+ * counters by group, and other records not at all.
+ */
 static bool info_each(int optname)
 {
 	switch (optname) {
@@ -102,17 +111,22 @@ static bool info_each(int optname)
 	return false;
 }
 
-static void info_run(struct net *net, struct rds_info_sink *sink, rds_info_fn fn)
+static void info_run(struct net *net, struct rds_info_sink *sink,
+		     rds_info_fn fn)
 {
 	sink->total = 0;
 	sink->fits = 0;
 	fn(net, sink);
-	/* Also if there are none: the whole is a part. */
+	/* All records together are a group too, also if there are none. */
 	rds_info_mark(sink);
 }
 
-/* Fill a buffer of as much as there is, and at most @len.  The buffer is the caller's to free. */
-static int info_snapshot(struct net *net, struct rds_info_sink *sink, rds_info_fn fn, size_t len)
+/*
+ * Make a snapshot of at most @len bytes.  The caller frees the buffer, also
+ * after a failure.
+ */
+static int info_snapshot(struct net *net, struct rds_info_sink *sink,
+			 rds_info_fn fn, size_t len)
 {
 	unsigned int i;
 
@@ -135,7 +149,8 @@ static int info_snapshot(struct net *net, struct rds_info_sink *sink, rds_info_f
 	return 0;
 }
 
-static int info_copy(const struct rds_info_sink *sink, char __user *optval, int __user *optlen)
+static int info_copy(const struct rds_info_sink *sink, char __user *optval,
+		     int __user *optlen)
 {
 	if (sink->fits && copy_to_user(optval, sink->buf, sink->fits))
 		return -EFAULT;
@@ -147,15 +162,18 @@ static int info_copy(const struct rds_info_sink *sink, char __user *optval, int 
 /**
  * rds_info_getsockopt - getsockopt of RDS_INFO_FIRST to RDS_INFO_LAST
  * @net: namespace
- * @optname: which
- * @optval: where the records go
- * @optlen: set to the bytes of all, whether they fit or not
- * @len: room at @optval
+ * @optname: option in that range
+ * @optval: user buffer for the records
+ * @optlen: user address, set to the bytes of all records, also if they do not
+ *	fit
+ * @len: bytes of @optval
  *
- * Return: bytes of one record, or -ENOSPC, -EINVAL, -ENOPROTOOPT, -EFAULT, -ENOMEM.
+ * Context: process, may sleep.
+ * Return: bytes of one record; -ENOSPC: not all records fit; -EINVAL: bad @len;
+ * -ENOPROTOOPT: no such snapshot; -EFAULT; -ENOMEM.
  */
-int rds_info_getsockopt(struct net *net, int optname, char __user *optval, int __user *optlen,
-			int len)
+int rds_info_getsockopt(struct net *net, int optname, char __user *optval,
+			int __user *optlen, int len)
 {
 	struct rds_info_sink sink = { .each = info_each(optname) };
 	rds_info_fn fn;
@@ -175,19 +193,21 @@ int rds_info_getsockopt(struct net *net, int optname, char __user *optval, int _
 }
 
 /**
- * rds_ctl_init - module start
+ * rds_ctl_init - register the snapshots of the core, as the module is loaded
  *
  * Return: 0.
  */
 int rds_ctl_init(void)
 {
-	rds_info_register(RDS_INFO_COUNTERS, sizeof(struct rds_info_counter), rds_stats_dump);
+	rds_info_register(RDS_INFO_COUNTERS, sizeof(struct rds_info_counter),
+			  rds_stats_dump);
 	rds_info_dump_init();
 	return 0;
 }
 
 /**
- * rds_ctl_exit - module end
+ * rds_ctl_exit - unregister the snapshots of the core, as the module is
+ * unloaded
  */
 void rds_ctl_exit(void)
 {
@@ -196,7 +216,7 @@ void rds_ctl_exit(void)
 }
 
 /**
- * rds_ctl_net_init - settings and files of a namespace
+ * rds_ctl_net_init - make the settings and files of a namespace
  * @rn: namespace
  *
  * Return: 0 or -ENOMEM.
@@ -214,8 +234,8 @@ int rds_ctl_net_init(struct rds_net *rn)
 }
 
 /**
- * rds_ctl_net_exit - nobody can see or set anything any more
- * @rn: namespace
+ * rds_ctl_net_exit - remove the settings and files of a namespace
+ * @rn: namespace; no handler of a file runs on return
  */
 void rds_ctl_net_exit(struct rds_net *rn)
 {

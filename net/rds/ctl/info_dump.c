@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The records of RDS_INFO_* that the core has.  Each kind comes in two layouts: one that shows
- * IPv4 and nothing else, and one for both that shows IPv4 as v4-mapped.
+ * Records of RDS_INFO_* about connections, messages and sockets.  Each kind has
+ * two layouts: the first for IPv4 only, the second for IPv6 and IPv4, which is
+ * shown as v4-mapped.
  */
 #include <linux/rds.h>
 #include <linux/string.h>
@@ -10,10 +11,10 @@
 
 #include "conn/conn.h"
 #include "ctl/internal.h"
-#include "endpoint/endpoint.h"
 #include "msg/incoming.h"
 #include "msg/message.h"
 #include "netns.h"
+#include "sock/state.h"
 
 static_assert(sizeof(struct rds_info_connection) == 42);
 static_assert(sizeof(struct rds6_info_connection) == 65);
@@ -22,7 +23,7 @@ static_assert(sizeof(struct rds6_info_message) == 50);
 static_assert(sizeof(struct rds_info_socket) == 28);
 static_assert(sizeof(struct rds6_info_socket) == 52);
 
-/* One dump under way */
+/* State of a dump; conn or rs is the object whose messages are dumped */
 struct dump {
 	struct rds_info_sink	*sink;
 	bool			v6;
@@ -43,8 +44,8 @@ static __be32 addr4(const struct in6_addr *addr)
 
 static void dump_conn(struct rds_conn *conn, void *arg)
 {
-	struct dump *d = arg;
 	struct rds_conn_info info;
+	struct dump *d = arg;
 
 	if (!dump_shows(d, &conn->addr.faddr))
 		return;
@@ -58,7 +59,8 @@ static void dump_conn(struct rds_conn *conn, void *arg)
 			.flags		= info.flags,
 		};
 
-		strscpy_pad(r.transport, conn->trans->name, sizeof(r.transport));
+		strscpy_pad(r.transport, conn->trans->name,
+			    sizeof(r.transport));
 		rds_info_put(d->sink, &r);
 	} else {
 		struct rds_info_connection r = {
@@ -70,12 +72,13 @@ static void dump_conn(struct rds_conn *conn, void *arg)
 			.tos		= conn->addr.tos,
 		};
 
-		strscpy_pad(r.transport, conn->trans->name, sizeof(r.transport));
+		strscpy_pad(r.transport, conn->trans->name,
+			    sizeof(r.transport));
 		rds_info_put(d->sink, &r);
 	}
 }
 
-/* A message by its v6 record, from which the other follows */
+/* Emit a message, given as a record for IPv6, in the layout of the dump. */
 static void dump_message(struct dump *d, const struct rds6_info_message *m)
 {
 	struct rds_info_message r = {
@@ -260,22 +263,28 @@ static const struct {
 	size_t		size;
 	rds_info_fn	fn;
 } dumps[] = {
-	{ RDS_INFO_CONNECTIONS, sizeof(struct rds_info_connection), info_conns },
+	{ RDS_INFO_CONNECTIONS, sizeof(struct rds_info_connection),
+	  info_conns },
 	{ RDS_INFO_SEND_MESSAGES, sizeof(struct rds_info_message), info_send },
-	{ RDS_INFO_RETRANS_MESSAGES, sizeof(struct rds_info_message), info_retrans },
+	{ RDS_INFO_RETRANS_MESSAGES, sizeof(struct rds_info_message),
+	  info_retrans },
 	{ RDS_INFO_RECV_MESSAGES, sizeof(struct rds_info_message), info_recv },
 	{ RDS_INFO_SOCKETS, sizeof(struct rds_info_socket), info_socks },
 #if IS_ENABLED(CONFIG_IPV6)
-	{ RDS6_INFO_CONNECTIONS, sizeof(struct rds6_info_connection), info6_conns },
-	{ RDS6_INFO_SEND_MESSAGES, sizeof(struct rds6_info_message), info6_send },
-	{ RDS6_INFO_RETRANS_MESSAGES, sizeof(struct rds6_info_message), info6_retrans },
-	{ RDS6_INFO_RECV_MESSAGES, sizeof(struct rds6_info_message), info6_recv },
+	{ RDS6_INFO_CONNECTIONS, sizeof(struct rds6_info_connection),
+	  info6_conns },
+	{ RDS6_INFO_SEND_MESSAGES, sizeof(struct rds6_info_message),
+	  info6_send },
+	{ RDS6_INFO_RETRANS_MESSAGES, sizeof(struct rds6_info_message),
+	  info6_retrans },
+	{ RDS6_INFO_RECV_MESSAGES, sizeof(struct rds6_info_message),
+	  info6_recv },
 	{ RDS6_INFO_SOCKETS, sizeof(struct rds6_info_socket), info6_socks },
 #endif
 };
 
 /**
- * rds_info_dump_init - offer the dumps of the core
+ * rds_info_dump_init - register the dumps of the core
  */
 void rds_info_dump_init(void)
 {
@@ -286,7 +295,7 @@ void rds_info_dump_init(void)
 }
 
 /**
- * rds_info_dump_exit - withdraw them
+ * rds_info_dump_exit - unregister the dumps of the core
  */
 void rds_info_dump_exit(void)
 {

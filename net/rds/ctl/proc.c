@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* /proc/net/rds/drops: what was not used, and why paths were given up. */
+/*
+ * /proc/net/rds/drops: counters of drop reasons, for unused input and lost
+ * paths.
+ */
 #include <linux/cpumask.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
@@ -8,39 +11,33 @@
 #include "ctl/internal.h"
 #include "netns.h"
 
-static const char *const drop_names[] = {
-#define DROP_NAME(id, name)	name,
-	RDS_DROP_REASONS(DROP_NAME)
-#undef DROP_NAME
-};
-
-static_assert(ARRAY_SIZE(drop_names) == RDS_DROP_MAX);
-
 static int drops_show(struct seq_file *seq, void *v)
 {
 	struct rds_net *rn = rds_net(seq_file_single_net(seq));
 	unsigned int why;
 	int cpu;
 
-	for (why = 0; why < RDS_DROP_MAX; why++) {
+	for (why = RDS_DROP_NONE + 1; why < RDS_DROP_MAX; why++) {
 		u64 sum = 0;
 
 		for_each_possible_cpu(cpu)
-			sum += READ_ONCE(per_cpu_ptr(rn->counters, cpu)->drops[why]);
-		seq_printf(seq, "%s %llu\n", drop_names[why], sum);
+			sum += READ_ONCE(per_cpu_ptr(rn->counters, cpu)
+						 ->drops[why]);
+		seq_printf(seq, "%s %llu\n", rds_drop_name(why), sum);
 	}
 	return 0;
 }
 
 /**
- * rds_proc_net_init - make the files of a namespace
+ * rds_proc_net_init - make /proc/net/rds of a namespace
  * @rn: namespace
  *
  * Return: 0 or -ENOMEM.
  */
 int rds_proc_net_init(struct rds_net *rn)
 {
-	struct proc_dir_entry *dir = proc_net_mkdir(rn->net, "rds", rn->net->proc_net);
+	struct proc_dir_entry *dir = proc_net_mkdir(rn->net, "rds",
+						    rn->net->proc_net);
 
 	if (!dir)
 		return -ENOMEM;
@@ -52,7 +49,7 @@ int rds_proc_net_init(struct rds_net *rn)
 }
 
 /**
- * rds_proc_net_exit - remove them
+ * rds_proc_net_exit - remove /proc/net/rds of a namespace
  * @rn: namespace
  */
 void rds_proc_net_exit(struct rds_net *rn)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Counters, summed up over all processors: the core's, then each transport's. */
+/*
+ * RDS_INFO_COUNTERS: the core's counters, summed up over all CPUs, then those
+ * of transports.
+ */
 #include <linux/cpumask.h>
 #include <linux/rds.h>
 #include <linux/slab.h>
@@ -10,7 +13,7 @@
 #include "ctl/info.h"
 #include "ctl/internal.h"
 #include "netns.h"
-#include "registry.h"
+#include "xprt/registry.h"
 
 static_assert(sizeof(struct rds_info_counter) == 40);
 
@@ -27,9 +30,12 @@ struct stats_dump {
 	struct rds_info_sink	*sink;
 };
 
-/* A group comes as a whole or not at all. */
-static void stats_put(struct rds_info_sink *sink, const char *const *names, const u64 *val,
-		      unsigned int nr)
+/*
+ * Emit one group of counters, which is copied to the program completely or not
+ * at all.
+ */
+static void stats_put(struct rds_info_sink *sink, const char *const *names,
+		      const u64 *val, unsigned int nr)
 {
 	unsigned int i;
 
@@ -47,7 +53,10 @@ static void stats_put_transport(const struct rds_transport *trans, void *arg)
 	struct stats_dump *d = arg;
 	u64 *val;
 
-	/* a module is known before it has anything in a namespace */
+	/*
+	 * A transport is registered before its counters in this namespace are
+	 * allocated.
+	 */
 	if (!rds_conn_ready(rds_net(d->net), trans))
 		return;
 	val = kcalloc(trans->nr_stats, sizeof(*val), GFP_KERNEL);
@@ -59,9 +68,9 @@ static void stats_put_transport(const struct rds_transport *trans, void *arg)
 }
 
 /**
- * rds_stats_dump - the records of RDS_INFO_COUNTERS
+ * rds_stats_dump - emit the records of RDS_INFO_COUNTERS
  * @net: namespace
- * @sink: where they go
+ * @sink: snapshot
  */
 void rds_stats_dump(struct net *net, struct rds_info_sink *sink)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * /proc/sys/net/rds, of every namespace its own.  The table of a namespace points to that
- * namespace's values: who writes, and from where, plays no part.
+ * /proc/sys/net/rds.  Every namespace has a table, which points to the values
+ * of that namespace, so a write through an open file never changes the
+ * namespace of the writing task instead.
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -21,7 +22,10 @@ enum {
 	CTL_NR
 };
 
-/* Some kernels look for an empty entry at the end. */
+/*
+ * Kernels without register_net_sysctl_sz() look for an empty entry at the end
+ * of the table.
+ */
 static const struct ctl_table sysctl_template[CTL_NR + 1] = {
 	[CTL_RECONNECT_MIN] = {
 		.procname	= "reconnect_min_delay_ms",
@@ -64,7 +68,10 @@ static void sysctl_defaults(struct rds_net_sysctl *s)
 	s->ping_enable = 1;
 }
 
-/* Each of the two delays is the other's limit. */
+/*
+ * Point the table to the values.  Each of the two delays is the limit of the
+ * other one.
+ */
 static void sysctl_bind(struct ctl_table *table, struct rds_net_sysctl *s)
 {
 	table[CTL_RECONNECT_MIN].data = &s->reconnect_min;
@@ -78,20 +85,23 @@ static void sysctl_bind(struct ctl_table *table, struct rds_net_sysctl *s)
 }
 
 /**
- * rds_sysctl_net_init - make the settings of a namespace
+ * rds_sysctl_net_init - make /proc/sys/net/rds of a namespace, with default
+ * values
  * @rn: namespace
  *
  * Return: 0 or -ENOMEM.
  */
 int rds_sysctl_net_init(struct rds_net *rn)
 {
-	struct ctl_table *table = kmemdup(sysctl_template, sizeof(sysctl_template), GFP_KERNEL);
+	struct ctl_table *table = kmemdup(sysctl_template,
+					  sizeof(sysctl_template), GFP_KERNEL);
 
 	if (!table)
 		return -ENOMEM;
 	sysctl_defaults(&rn->sysctl);
 	sysctl_bind(table, &rn->sysctl);
-	rn->sysctl_header = register_net_sysctl_sz(rn->net, "net/rds", table, CTL_NR);
+	rn->sysctl_header = register_net_sysctl_sz(rn->net, "net/rds", table,
+						   CTL_NR);
 	if (!rn->sysctl_header) {
 		kfree(table);
 		return -ENOMEM;
@@ -100,8 +110,8 @@ int rds_sysctl_net_init(struct rds_net *rn)
 }
 
 /**
- * rds_sysctl_net_exit - take them away; no handler runs on return
- * @rn: namespace
+ * rds_sysctl_net_exit - remove /proc/sys/net/rds of a namespace
+ * @rn: namespace; no handler runs on return
  */
 void rds_sysctl_net_exit(struct rds_net *rn)
 {

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Remote memory, the half that knows no device: user memory that is pinned, keys of it, and
- * operations on a peer's.
+ * Remote memory, as far as no device is involved: pinned user memory, keys of
+ * it, and operations on memory of a peer.
  *
- * Pinned memory (struct rds_pin) has one owner, a key or an operation, and one end,
- * rds_pin_free(), which unpins, marks dirty what a device may have written, and takes the charge
- * to RLIMIT_MEMLOCK back.
+ * Pinned memory (struct rds_pin) has one owner, a key or an operation.  Only
+ * rds_pin_free() ends it: that call marks the pages dirty that a device may
+ * have written, unpins all pages, and undoes the charge to RLIMIT_MEMLOCK.
  *
- * Keys (struct rds_mr) belong to a socket, which finds them by rkey in a tree.  Whoever takes one
- * out of the tree, under rds_sock.mr_lock, owns it and ends it where sleeping is allowed: a system
- * call, the end of the socket, or the work item of a key that was for one use.  A key holds the
- * module of its transport.
+ * Keys (struct rds_mr) belong to a socket, which finds them by rkey in a tree.
+ * The context that takes a key out of the tree, under rds_sock.mr_lock, owns
+ * the key and ends it where sleeping is allowed: in a system call, in the
+ * release of the socket, or in the work item of a key for one use.  A key holds
+ * the module of its transport.
  *
- * Operations (struct rds_memop_op) are counted: the message has one reference and the transport
- * one for as long as it is under way.  Each is finished once, by whoever sets `done`: the
- * transport through rds_op_done(), or, if no transport ever took it, the end of its message.
- * Then its memory is free and its notification goes to the socket (struct rds_note), if that is
- * still there.  Reading `done` with acquire makes `status` visible.
+ * Operations (struct rds_operation) are counted: the message holds one
+ * reference, and the transport holds one from rds_operation_get() to
+ * rds_operation_done().  An operation is finished once, which sets `done`: by
+ * rds_operation_done(), or, if no transport took the operation, by the end of
+ * its message.  Then its memory is unpinned and its notification (struct
+ * rds_note) is queued to the socket, unless the socket is closed.  A read of
+ * `done` with acquire makes `status` visible.
  *
- * What a message has (struct rds_memop) lives as long as the message; its fields are guarded by
- * the lock of the queue the message is on, except for @ops, which the transmitter has to itself.
+ * The operations of a message (struct rds_request) live as long as the message.
+ * The lock of the queue that holds the message guards the fields, except for
+ * @tx, which the transmitter owns.
  *
- * Locks: rds_sock.mr_lock > mr_table_lock (mr.c), both leaves otherwise.
+ * Locks: rds_sock.mr_lock > mr_table_lock (mr.c).  No other lock is taken
+ * inside these two.
  */
 #ifndef _RDS_MEMOP_MEMOP_H
 #define _RDS_MEMOP_MEMOP_H
@@ -40,14 +45,14 @@ struct rds_sock;
 struct rds_transport;
 struct rds_wire_header;
 
-/* Releases what a softirq cannot */
+/* Unpins writable memory and ends keys for contexts that cannot sleep */
 extern struct workqueue_struct *rds_memop_wq;
 
 /**
- * struct rds_pin - user memory that devices may reach
- * @mem: the pages, as transports see them
- * @mmp: their charge
- * @work: release by a worker
+ * struct rds_pin - user memory pinned for devices
+ * @mem: the pages, in the form that transports read
+ * @mmp: charge of the pages to RLIMIT_MEMLOCK
+ * @work: releases the memory if rds_pin_free() must not sleep
  */
 struct rds_pin {
 	struct rds_mem		mem;
@@ -57,89 +62,103 @@ struct rds_pin {
 
 /**
  * rds_pin_user - pin memory of the calling task
- * @vec: pieces, none empty, none around the end of the address space, together at most
- *	RDS_MEM_MAX_BYTES
- * @nr: how many
- * @write: the device may write to it
- * @max: pages that may be
+ * @vec: pieces of memory; no piece is empty or wraps around the end of the
+ *	address space, and all pieces together have at most RDS_MEM_MAX_BYTES
+ * @nr: number of pieces
+ * @write: whether devices may write to the memory
+ * @max: largest number of pages
  *
- * Neighbouring pieces count as one.
+ * Pieces that follow each other in the address space are pinned as one, so that
+ * the page in which two of them meet counts once.
  *
  * Context: process, may sleep.
- * Return: the memory or ERR_PTR: -EPERM: nothing may be locked; -ENOMEM: also over
- * RLIMIT_MEMLOCK; -EMSGSIZE: more than @max pages; -EFAULT.
+ * Return: the memory or ERR_PTR: -EPERM: the task may not lock memory; -ENOMEM:
+ * no memory, or the charge exceeds RLIMIT_MEMLOCK; -EMSGSIZE: more than @max
+ * pages; -EFAULT.
  */
-struct rds_pin *rds_pin_user(const struct rds_iovec *vec, unsigned int nr, bool write,
-			     unsigned int max);
+struct rds_pin *rds_pin_user(const struct rds_iovec *vec, unsigned int nr,
+			     bool write, unsigned int max);
 
-/* Release it, at once if @may_sleep says that this is allowed.  Any context but hard interrupts. */
+/*
+ * Release pinned memory.  A work item does so if the memory is writable and
+ * @may_sleep is false.  Any context but hard interrupts.
+ */
 void rds_pin_free(struct rds_pin *pin, bool may_sleep);
 
 /**
- * struct rds_memop_op - an operation
- * @op: as the transport sees it
- * @ref: see above
- * @done: it is finished; set once
- * @taken: a transport has, or had, it
+ * struct rds_operation - remote memory operation of a socket
+ * @tx: part that the transport reads
+ * @ref: references of the message and of the transport
+ * @done: 1 once the operation is finished; stored with release, once
+ * @taken: a transport holds, or held, a reference
  * @silent: RDS_RDMA_SILENT
  * @notify: RDS_RDMA_NOTIFY_ME
- * @wraps: the remote address is beyond the end of the address space
- * @status: how it ended, once @done
- * @pin: local memory until it is finished
- * @note: what its socket will be told, or NULL
- * @msg: its message, if that is one that ends with its operations; under the queue's lock
+ * @wraps: the remote address wraps around the end of the address space
+ * @status: how the operation ended; valid once @done is set
+ * @pin: local memory; NULL once the operation is finished
+ * @note: notification for the socket; NULL if there is none, and once the
+ *	operation is finished
+ * @msg: message of the operation, if the message is silent and on a queue, else
+ *	NULL; guarded by rds_txq.lock of the queue
  */
-struct rds_memop_op {
-	struct rds_op		op;
-	refcount_t		ref;
-	unsigned long		done;
-	bool			taken;
-	bool			silent;
-	bool			notify;
-	bool			wraps;
-	enum rds_op_status	status;
-	struct rds_pin		*pin;
-	struct rds_note		*note;
-	struct rds_message	*msg;
+struct rds_operation {
+	struct rds_tx_operation		tx;
+	refcount_t			ref;
+	unsigned long			done;
+	bool				taken;
+	bool				silent;
+	bool				notify;
+	bool				wraps;
+	enum rds_operation_status	status;
+	struct rds_pin			*pin;
+	struct rds_note			*note;
+	struct rds_message		*msg;
 };
 
-#define rds_to_memop_op(o)	container_of(o, struct rds_memop_op, op)
+#define rds_to_operation(o)	container_of(o, struct rds_operation, tx)
 
 /**
- * struct rds_memop - operations of one message
- * @ops: as the transport sees them
+ * struct rds_request - operations of one message
+ * @tx: part that the transport reads
  * @rdma: READ or WRITE, or NULL
  * @atomic: FADD or CSWP, or NULL
  */
-struct rds_memop {
-	struct rds_tx_ops	ops;
-	struct rds_memop_op	*rdma;
-	struct rds_memop_op	*atomic;
+struct rds_request {
+	struct rds_tx_request	tx;
+	struct rds_operation	*rdma;
+	struct rds_operation	*atomic;
 };
 
-/* request.c: what a program asks for.  Process context, may sleep. */
-struct rds_memop *rds_memop_alloc(void);
-int rds_memop_add_rdma(struct rds_memop *mo, struct rds_sock *rs,
-		       const struct rds_rdma_args *args, const struct rds_iovec *vec);
-int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs, int type,
-			 const struct rds_atomic_args *args);
-int rds_memop_check(const struct rds_memop *mo, struct rds_sock *rs,
-		    const struct rds_transport *trans);
-void rds_memop_put_cookie(struct rds_wire_header *hdr, u64 cookie);
-void rds_memop_attach(struct rds_memop *mo, struct rds_message *m, struct rds_sock *rs);
-void rds_memop_abort(struct rds_memop *mo);
+/* request.c: requests of programs.  Process context, may sleep. */
+struct rds_request *rds_request_alloc(void);
+int rds_request_add_rdma(struct rds_request *req, struct rds_sock *rs,
+			 const struct rds_rdma_args *args,
+			 const struct rds_iovec *vec);
+int rds_request_add_atomic(struct rds_request *req, struct rds_sock *rs,
+			   int type, const struct rds_atomic_args *args);
+int rds_request_check(const struct rds_request *req, struct rds_sock *rs,
+		      const struct rds_transport *trans);
+void rds_request_put_cookie(struct rds_wire_header *hdr, u64 cookie);
+void rds_request_attach(struct rds_request *req, struct rds_message *m,
+			struct rds_sock *rs);
+void rds_request_abort(struct rds_request *req);
 
-/* op.c: how operations and what a message has of them end.  Any context but hard interrupts. */
-void rds_memop_finish(struct rds_memop_op *op, enum rds_op_status status);
-void rds_memop_op_put(struct rds_memop_op *op);
-void rds_memop_release(struct rds_memop *mo, enum rds_op_status unposted);
-bool rds_memop_over(const struct rds_memop *mo);
-bool rds_memop_again(struct rds_memop *mo);
-void rds_memop_detach(struct rds_memop *mo);
+/*
+ * op.c: end of operations, and of the request of a message.  Any context but
+ * hard interrupts.
+ */
+void rds_operation_finish(struct rds_operation *op,
+			  enum rds_operation_status status);
+void rds_operation_put(struct rds_operation *op);
+void rds_request_release(struct rds_request *req,
+			 enum rds_operation_status unposted);
+bool rds_request_over(const struct rds_request *req);
+bool rds_request_again(struct rds_request *req);
+void rds_request_detach(struct rds_request *req);
 
 /* mr.c: keys */
-int rds_mr_get(struct rds_sock *rs, const struct rds_iovec *vec, u64 cookie_addr, u64 flags,
-	       u64 *cookie);
+int rds_mr_get(struct rds_sock *rs, const struct rds_iovec *vec,
+	       u64 cookie_addr, u64 flags, u64 *cookie);
 int rds_mr_free(struct rds_sock *rs, u64 cookie, u64 flags);
 bool rds_mr_known(struct rds_sock *rs, u64 cookie);
 void rds_mr_used(struct rds_sock *rs, u32 rkey);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Keys of a socket's memory: RDS_GET_MR and RDS_FREE_MR, and the end of keys for one use. */
+/*
+ * Keys of user memory: RDS_GET_MR and RDS_FREE_MR, and the end of keys for one
+ * use.
+ */
 #include <linux/hashtable.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
@@ -8,26 +11,26 @@
 #include <linux/uaccess.h>
 #include <net/ipv6.h>
 
-#include "endpoint/endpoint.h"
 #include "memop/memop.h"
 #include "netns.h"
+#include "sock/state.h"
 #include <net/rds/transport.h>
 
-/* Keys of one socket, at most */
+/* Largest number of keys of one socket */
 #define MR_MAX		16384
 
 #define MR_HASH_BITS	8
 
 /**
- * struct rds_mr - a key
- * @node: in the tree of its socket
- * @hash: among the keys that peers can end, if it is one
- * @rs: its socket, for as long as it is in the tree
- * @trans: transport that made it; its module is held
- * @key: as the transport made it
- * @pin: the memory
- * @once: it ends when a peer says that it used it
- * @work: ends it
+ * struct rds_mr - key of a socket
+ * @node: entry in rds_sock.mrs
+ * @hash: entry in mr_table, if a peer can end the key by Send with Invalidate
+ * @rs: socket; valid while the key is in the tree
+ * @trans: transport that made the key; its module is held
+ * @key: rkey, offset and handle, from the transport
+ * @pin: memory of the key
+ * @once: the key ends when a peer reports a use of it (RDS_RDMA_USE_ONCE)
+ * @work: ends the key in process context
  */
 struct rds_mr {
 	struct rb_node			node;
@@ -42,7 +45,10 @@ struct rds_mr {
 
 struct workqueue_struct *rds_memop_wq;
 
-/* Keys that a Send with Invalidate can end, by rkey: it names no socket. */
+/*
+ * Keys of all sockets that a Send with Invalidate can end, by rkey, as a Send
+ * names no socket
+ */
 static DEFINE_HASHTABLE(mr_table, MR_HASH_BITS);
 static DEFINE_SPINLOCK(mr_table_lock);
 
@@ -51,13 +57,16 @@ static u64 mr_cookie(const struct rds_mr *mr)
 	return mr->key.rkey | (u64)mr->key.offset << 32;
 }
 
-/* No peer reaches the memory any more, then it is free.  The key is in no tree. */
+/*
+ * End a key that is in no tree.  The memory is unpinned only after no peer can
+ * reach it.
+ */
 static void mr_end(struct rds_mr *mr)
 {
 	struct module *owner = mr->trans->owner;
 
 	if (mr->key.handle)
-		mr->trans->memop->mr_unmap(mr->key.handle);
+		mr->trans->memop->mr_dereg(mr->key.handle);
 	rds_pin_free(mr->pin, true);
 	kfree(mr);
 	module_put(owner);
@@ -91,18 +100,24 @@ static int mr_insert(struct rds_sock *rs, struct rds_mr *mr)
 	while (*p) {
 		struct rds_mr *that = rb_entry(*p, struct rds_mr, node);
 
-		/* the address moved to another device, which counts keys by itself */
+		/*
+		 * Two devices may give the same rkey, if the address moved
+		 * between them.
+		 */
 		if (that->key.rkey == mr->key.rkey)
 			return -EBUSY;
 		parent = *p;
-		p = mr->key.rkey < that->key.rkey ? &parent->rb_left : &parent->rb_right;
+		p = mr->key.rkey < that->key.rkey ? &parent->rb_left :
+						    &parent->rb_right;
 	}
 	rb_link_node(&mr->node, parent, p);
 	rb_insert_color(&mr->node, &rs->mrs);
 	return 0;
 }
 
-/* Let a key be found. */
+/*
+ * Enter a key in the tree of its socket and, if a peer can end it, in mr_table.
+ */
 static int mr_publish(struct rds_sock *rs, struct rds_mr *mr)
 {
 	int err = -ENOSPC;
@@ -134,7 +149,10 @@ static void mr_unlink(struct rds_mr *mr)
 	}
 }
 
-/* Take a key out of the tree, any or only one for one use; it is the caller's then. */
+/*
+ * Take a key out of the tree; with @once only if the key is for one use.  The
+ * caller owns it.
+ */
 static struct rds_mr *mr_take(struct rds_sock *rs, u32 rkey, bool once)
 {
 	struct rds_mr *mr;
@@ -156,8 +174,9 @@ static u32 mr_rights(u64 flags)
 	       (flags & RDS_RDMA_USE_ONCE ? RDS_MR_USE_ONCE : 0);
 }
 
-/* Pin, and have the transport make a key. */
-static struct rds_mr *mr_make(struct rds_sock *rs, const struct rds_iovec *vec, u64 flags)
+/* Pin the memory, and have the transport make a key of it. */
+static struct rds_mr *mr_make(struct rds_sock *rs, const struct rds_iovec *vec,
+			      u64 flags)
 {
 	u32 rights = mr_rights(flags);
 	struct rds_mr *mr;
@@ -166,7 +185,8 @@ static struct rds_mr *mr_make(struct rds_sock *rs, const struct rds_iovec *vec, 
 	mr = kzalloc_obj(*mr, GFP_KERNEL_ACCOUNT);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->pin = rds_pin_user(vec, 1, rights & RDS_MR_REMOTE_WRITE, RDS_MEM_MAX_PAGES);
+	mr->pin = rds_pin_user(vec, 1, rights & RDS_MR_REMOTE_WRITE,
+			       RDS_MEM_MAX_PAGES);
 	if (IS_ERR(mr->pin)) {
 		err = PTR_ERR(mr->pin);
 		kfree(mr);
@@ -177,10 +197,13 @@ static struct rds_mr *mr_make(struct rds_sock *rs, const struct rds_iovec *vec, 
 	mr->rs = rs;
 	mr->trans = rs->trans;
 	mr->once = rights & RDS_MR_USE_ONCE;
-	/* the socket holds it already */
+	/*
+	 * The socket holds a reference to the module, so this one cannot fail.
+	 */
 	__module_get(mr->trans->owner);
-	err = mr->trans->memop->mr_map(rs->rn->net, &rs->bound_addr, rs->bound_scope,
-				       &mr->pin->mem, rights, &mr->key);
+	err = mr->trans->memop->mr_reg(rs->rn->net, &rs->bound_addr,
+				       rs->bound_scope, &mr->pin->mem, rights,
+				       &mr->key);
 	if (!err)
 		return mr;
 	mr->key.handle = NULL;
@@ -189,21 +212,23 @@ static struct rds_mr *mr_make(struct rds_sock *rs, const struct rds_iovec *vec, 
 }
 
 /**
- * rds_mr_get - RDS_GET_MR: a key of user memory
+ * rds_mr_get - RDS_GET_MR: make a key of user memory
  * @rs: socket
- * @vec: memory
- * @cookie_addr: where a program wants the cookie, or 0
+ * @vec: user memory
+ * @cookie_addr: user address to store the cookie at, or 0
  * @flags: RDS_RDMA_*
- * @cookie: set
+ * @cookie: set to the cookie of the key
  *
  * Context: process, may sleep.
- * Return: 0; -ENOTCONN: not bound; -EOPNOTSUPP: the transport has no keys; -EINVAL: no bytes, 4 GiB
- * or more, or around the end of the address space; -EMSGSIZE: more than one key can have;
- * -ENOSPC: too many keys; -EFAULT, also if the cookie cannot be stored, and nothing is left then;
- * errors of rds_pin_user() and mr_map.
+ * Return: 0; -ENOTCONN: the socket is not bound; -EOPNOTSUPP: the transport has
+ * no keys; -EINVAL: the memory is empty, has 4 GiB or more, or wraps around the
+ * end of the address space; -EMSGSIZE: one key cannot have as much memory;
+ * -ENOSPC: the socket has MR_MAX keys; -EBUSY: the socket has a key with the
+ * same rkey; -EFAULT: also if the cookie cannot be stored, and no key is left
+ * then; errors of rds_pin_user() and mr_reg.
  */
-int rds_mr_get(struct rds_sock *rs, const struct rds_iovec *vec, u64 cookie_addr, u64 flags,
-	       u64 *cookie)
+int rds_mr_get(struct rds_sock *rs, const struct rds_iovec *vec,
+	       u64 cookie_addr, u64 flags, u64 *cookie)
 {
 	struct rds_mr *mr;
 	u64 end;
@@ -225,9 +250,13 @@ int rds_mr_get(struct rds_sock *rs, const struct rds_iovec *vec, u64 cookie_addr
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
 	*cookie = mr_cookie(mr);
-	/* before others can find it, and end it */
+	/*
+	 * The key is not published yet, so no other thread can end it
+	 * meanwhile.
+	 */
 	err = 0;
-	if (cookie_addr && copy_to_user(u64_to_user_ptr(cookie_addr), cookie, sizeof(*cookie)))
+	if (cookie_addr &&
+	    copy_to_user(u64_to_user_ptr(cookie_addr), cookie, sizeof(*cookie)))
 		err = -EFAULT;
 	if (!err)
 		err = mr_publish(rs, mr);
@@ -237,14 +266,15 @@ int rds_mr_get(struct rds_sock *rs, const struct rds_iovec *vec, u64 cookie_addr
 }
 
 /**
- * rds_mr_free - RDS_FREE_MR
+ * rds_mr_free - RDS_FREE_MR: end a key
  * @rs: socket
- * @cookie: of a key, or 0 to give back what is kept of ended ones
- * @flags: RDS_RDMA_INVALIDATE changes nothing, a key always ends at once
+ * @cookie: cookie of a key, or 0 to have the transport release ended keys that
+ *	it keeps for reuse
+ * @flags: RDS_RDMA_INVALIDATE has no effect, as a key always ends at once
  *
  * Context: process, may sleep.
- * Return: 0, or -EINVAL: no such key (any more: no peer can use it then), or no keys at all with
- * this transport.
+ * Return: 0, or -EINVAL: the socket has no such key, and no peer can use one
+ * that it had; or the socket is not bound, or the transport has no keys.
  */
 int rds_mr_free(struct rds_sock *rs, u64 cookie, u64 flags)
 {
@@ -258,7 +288,10 @@ int rds_mr_free(struct rds_sock *rs, u64 cookie, u64 flags)
 	}
 	mr = mr_take(rs, cookie, false);
 	if (!mr) {
-		/* one that ended by its use is known to be at its end after this */
+		/*
+		 * The key may have been used: wait for the work item that ends
+		 * it.
+		 */
 		flush_workqueue(rds_memop_wq);
 		return -EINVAL;
 	}
@@ -267,11 +300,11 @@ int rds_mr_free(struct rds_sock *rs, u64 cookie, u64 flags)
 }
 
 /**
- * rds_mr_known - is a cookie of one of a socket's keys?
+ * rds_mr_known - does a cookie name a key of a socket?
  * @rs: socket
- * @cookie: of RDS_CMSG_RDMA_DEST
+ * @cookie: cookie from RDS_CMSG_RDMA_DEST
  *
- * Return: true if it is.
+ * Return: true if the socket has the key.
  */
 bool rds_mr_known(struct rds_sock *rs, u64 cookie)
 {
@@ -284,9 +317,10 @@ bool rds_mr_known(struct rds_sock *rs, u64 cookie)
 }
 
 /**
- * rds_mr_used - a peer says that it used a key
- * @rs: socket the message is for, found in an RCU read section
- * @rkey: the key; unknown ones are ignored
+ * rds_mr_used - end a key for one use after a peer reported the use
+ * @rs: socket that the report is for, found in the RCU read section of the
+ *	caller
+ * @rkey: rkey of the key; a key that is unknown or not for one use is ignored
  *
  * Context: any but hard interrupts.
  */
@@ -301,12 +335,16 @@ void rds_mr_used(struct rds_sock *rs, u32 rkey)
 		queue_work(rds_memop_wq, &mr->work);
 }
 
-void rds_mr_retired(struct rds_path *path, u32 rkey)
+void rds_mr_invalidated(struct rds_path *path, u32 rkey)
 {
 	struct rds_sock *rs = NULL;
 	struct rds_mr *mr;
 
-	/* while a key is in the table, so is its socket; after that it is RCU that keeps it */
+	/*
+	 * A key leaves the table before its socket is freed, and the socket is
+	 * freed after a grace period.  So @rs is valid until the end of this
+	 * read section.
+	 */
 	rcu_read_lock();
 	spin_lock_bh(&mr_table_lock);
 	hash_for_each_possible(mr_table, mr, hash, rkey) {
@@ -322,13 +360,14 @@ void rds_mr_retired(struct rds_path *path, u32 rkey)
 		rds_mr_used(rs, rkey);
 	rcu_read_unlock();
 }
-EXPORT_SYMBOL_NS_GPL(rds_mr_retired, RDS_NS);
+EXPORT_SYMBOL_NS_GPL(rds_mr_invalidated, RDS_NS);
 
 /**
  * rds_mr_purge - end the keys of a closed socket
- * @rs: killed
+ * @rs: socket after rds_sock_kill()
  *
- * Context: process, may sleep.  On return what ended before is over too.
+ * Waits for work items that end keys after their use, too.
+ * Context: process, may sleep.
  */
 void rds_mr_purge(struct rds_sock *rs)
 {
@@ -350,7 +389,7 @@ void rds_mr_purge(struct rds_sock *rs)
 }
 
 /**
- * rds_memop_init - module start
+ * rds_memop_init - make the work queue, as the module is loaded
  *
  * Return: 0 or -ENOMEM.
  */
@@ -361,7 +400,7 @@ int rds_memop_init(void)
 }
 
 /**
- * rds_memop_exit - module end
+ * rds_memop_exit - destroy the work queue, as the module is unloaded
  */
 void rds_memop_exit(void)
 {

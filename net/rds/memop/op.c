@@ -1,131 +1,148 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Operations from the time they are queued: who has them, and how they end. */
+/* Queued operations: references to them, and how they end. */
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "endpoint/endpoint.h"
-#include "endpoint/note.h"
 #include "memop/memop.h"
 #include "msg/message.h"
+#include "sock/note.h"
+#include "sock/state.h"
 
-void rds_op_get(struct rds_op *op)
+void rds_operation_get(struct rds_tx_operation *op)
 {
-	struct rds_memop_op *o = rds_to_memop_op(op);
+	struct rds_operation *o = rds_to_operation(op);
 
 	refcount_inc(&o->ref);
 	WRITE_ONCE(o->taken, true);
 }
-EXPORT_SYMBOL_NS_GPL(rds_op_get, RDS_NS);
+EXPORT_SYMBOL_NS_GPL(rds_operation_get, RDS_NS);
 
 /**
- * rds_memop_op_put - give up a reference
- * @op: the operation
+ * rds_operation_put - drop a reference
+ * @op: operation; freed with the last reference
  */
-void rds_memop_op_put(struct rds_memop_op *op)
+void rds_operation_put(struct rds_operation *op)
 {
 	if (refcount_dec_and_test(&op->ref))
 		kfree(op);
 }
 
 /**
- * rds_memop_finish - an operation is over: free its memory, tell its socket
- * @op: the operation
- * @status: how it ended
+ * rds_operation_finish - unpin the memory of an operation and notify its socket
+ * @op: operation; a second call for it has no effect but a WARN
+ * @status: how the operation ended
  *
- * The first call counts.  Without RDS_RDMA_NOTIFY_ME a socket hears of failures only, and not of
- * what it cancelled itself.
+ * Without RDS_RDMA_NOTIFY_ME a socket is notified of failures only, and not of
+ * operations that the socket cancelled.
  */
-void rds_memop_finish(struct rds_memop_op *op, enum rds_op_status status)
+void rds_operation_finish(struct rds_operation *op,
+			  enum rds_operation_status status)
 {
 	struct rds_pin *pin = op->pin;
 	struct rds_note *note = op->note;
-	bool tell = op->notify || (status != RDS_OP_SUCCESS && status != RDS_OP_CANCELED);
+	bool tell = op->notify ||
+		    (status != RDS_OP_SUCCESS && status != RDS_OP_CANCELED);
 
 	if (WARN_ON_ONCE(READ_ONCE(op->done)))
 		return;
 	op->pin = NULL;
 	op->note = NULL;
 	op->status = status;
-	/* Pairs with op_over(): who sees it sees the status. */
+	/*
+	 * Pairs with the acquire in op_over(), after which the status is read.
+	 */
 	smp_store_release(&op->done, 1);
 	rds_pin_free(pin, false);
 	if (note)
 		rds_note_end(note, status, tell);
 }
 
-/* The message goes: an operation that no transport took has its end here. */
-static void op_release(struct rds_memop_op *op, enum rds_op_status status)
+/*
+ * Drop the reference of the message, and finish an operation that no transport
+ * took.
+ */
+static void op_release(struct rds_operation *op,
+		       enum rds_operation_status status)
 {
 	if (!op)
 		return;
 	if (!READ_ONCE(op->taken))
-		rds_memop_finish(op, status);
-	rds_memop_op_put(op);
+		rds_operation_finish(op, status);
+	rds_operation_put(op);
 }
 
 /**
- * rds_memop_release - a message with operations goes
- * @mo: its part; no queue has the message any more
- * @unposted: what becomes of operations that were not posted
+ * rds_request_release - release the operations of a message that ends
+ * @req: operations of the message, which is on no queue any more; freed
+ * @unposted: status of operations that no transport took
  */
-void rds_memop_release(struct rds_memop *mo, enum rds_op_status unposted)
+void rds_request_release(struct rds_request *req,
+			 enum rds_operation_status unposted)
 {
-	/* the transport could not post all of them, and gives up the connection */
-	if (mo->ops.posted)
+	/*
+	 * The transport could not post all operations, and drops the
+	 * connection.
+	 */
+	if (req->tx.posted)
 		unposted = RDS_OP_DROPPED;
-	op_release(mo->rdma, unposted);
-	op_release(mo->atomic, unposted);
-	kfree(mo);
+	op_release(req->rdma, unposted);
+	op_release(req->atomic, unposted);
+	kfree(req);
 }
 
-static bool op_over(const struct rds_memop_op *op)
+static bool op_over(const struct rds_operation *op)
 {
-	/* Pairs with the release in rds_memop_finish(). */
+	/* Pairs with the release in rds_operation_finish(). */
 	return !op || smp_load_acquire(&op->done);
 }
 
-static bool op_succeeded(const struct rds_memop_op *op)
+static bool op_succeeded(const struct rds_operation *op)
 {
 	return !op || (op_over(op) && op->status == RDS_OP_SUCCESS);
 }
 
 /**
- * rds_memop_over - has a message that is not sent itself come to its end?
- * @mo: its part
+ * rds_request_over - does a message end with its operations, and are they
+ * finished?
+ * @req: operations of the message
  *
- * Return: true if it is silent and its operations are finished.
+ * Return: true if the message is silent and all its operations are finished.
  */
-bool rds_memop_over(const struct rds_memop *mo)
+bool rds_request_over(const struct rds_request *req)
 {
-	return mo->ops.silent && op_over(mo->rdma) && op_over(mo->atomic);
+	return req->tx.silent && op_over(req->rdma) && op_over(req->atomic);
 }
 
 /**
- * rds_memop_again - the path was lost: can the message be sent again?
- * @mo: its part; what was posted is finished
+ * rds_request_again - can a message be sent again after its path was lost?
+ * @req: operations of the message; posted ones are finished
  *
- * Operations are never repeated.  A message whose operations succeeded is sent without them; one
- * that would tell the peer of what did not happen is not.
+ * Posted operations are never repeated.  If all of them succeeded, the message
+ * is sent without operations.  If one failed, the message is not sent, as it
+ * would report an operation to the peer that did not take place.  A silent
+ * message has nothing left to send.
  *
- * Return: true if the message stays, with or without its operations as @mo->ops.posted says.
+ * Return: true if the message is sent again: without operations if
+ * @req->tx.posted is set, else with them.
  */
-bool rds_memop_again(struct rds_memop *mo)
+bool rds_request_again(struct rds_request *req)
 {
-	if (!mo->ops.posted)
+	if (!req->tx.posted)
 		return true;
-	return !mo->ops.silent && op_succeeded(mo->rdma) && op_succeeded(mo->atomic);
+	return !req->tx.silent && op_succeeded(req->rdma) &&
+	       op_succeeded(req->atomic);
 }
 
 /**
- * rds_memop_detach - a message leaves its queue
- * @mo: its part
+ * rds_request_detach - unlink operations from a message that leaves its queue
+ * @req: operations of the message
  *
- * Context: the queue's lock is held.
+ * Context: the caller holds rds_txq.lock of the queue.
  */
-void rds_memop_detach(struct rds_memop *mo)
+void rds_request_detach(struct rds_request *req)
 {
-	if (mo->rdma)
-		mo->rdma->msg = NULL;
-	if (mo->atomic)
-		mo->atomic->msg = NULL;
+	if (req->rdma)
+		req->rdma->msg = NULL;
+	if (req->atomic)
+		req->atomic->msg = NULL;
 }

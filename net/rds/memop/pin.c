@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* User memory that devices may reach, and what its owner is charged for it. */
+/* User memory pinned for devices, and its charge to RLIMIT_MEMLOCK. */
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <net/sock.h>
 
 #include "memop/memop.h"
 
-/* Pages that are pinned in one go */
+/* Largest number of pages pinned by one call */
 #define PIN_BATCH	32
 
-/* A run of pieces that follow each other in the address space, so that no page comes twice */
+/*
+ * Pieces that follow each other in the address space; a page in which two meet
+ * is pinned once.
+ */
 struct pin_range {
 	unsigned long	addr;
 	unsigned long	bytes;
 };
 
-static bool next_range(const struct rds_iovec *vec, unsigned int nr, unsigned int *i,
-		       struct pin_range *r)
+static bool next_range(const struct rds_iovec *vec, unsigned int nr,
+		       unsigned int *i, struct pin_range *r)
 {
 	if (*i == nr)
 		return false;
@@ -43,21 +46,28 @@ static unsigned long count_pages(const struct rds_iovec *vec, unsigned int nr)
 	return sum;
 }
 
-/* Room and charge; the pages are not there yet. */
+/* Allocate the record and charge the pages.  No page is pinned yet. */
 static struct rds_pin *pin_alloc(unsigned long pages)
 {
-	/* two pages are charged for whatever is not empty, see mm_account_pinned_pages() */
+	/*
+	 * mm_account_pinned_pages() charges two pages more than the whole pages
+	 * in @charge.
+	 */
 	size_t charge = pages > 2 ? (pages - 2) * PAGE_SIZE : 1;
 	struct rds_pin *pin = kzalloc_obj(*pin, GFP_KERNEL_ACCOUNT);
 
 	if (!pin)
 		return NULL;
-	pin->mem.bv = kmalloc_array(pages, sizeof(*pin->mem.bv), GFP_KERNEL_ACCOUNT);
+	pin->mem.bv = kmalloc_array(pages, sizeof(*pin->mem.bv),
+				    GFP_KERNEL_ACCOUNT);
 	if (!pin->mem.bv)
 		goto fail;
 	if (!mm_account_pinned_pages(&pin->mmp, charge))
 		return pin;
-	/* what is over may only wait for the worker */
+	/*
+	 * Memory of finished operations is charged until the worker has
+	 * released it.
+	 */
 	flush_workqueue(rds_memop_wq);
 	if (!mm_account_pinned_pages(&pin->mmp, charge))
 		return pin;
@@ -67,17 +77,20 @@ fail:
 	return NULL;
 }
 
-static int pin_some(unsigned long start, unsigned long nr, bool write, struct page **page)
+static int pin_some(unsigned long start, unsigned long nr, bool write,
+		    struct page **page)
 {
 	nr = min_t(unsigned long, nr, PIN_BATCH);
 	if (write)
-		return pin_user_pages_fast(start, nr, FOLL_LONGTERM | FOLL_WRITE, page);
+		return pin_user_pages_fast(start, nr,
+					   FOLL_LONGTERM | FOLL_WRITE, page);
 	return rds_pin_to_read(start, nr, page);
 }
 
 static int pin_pages(struct rds_mem *mem, const struct pin_range *r)
 {
-	unsigned long start = r->addr & PAGE_MASK, left = r->bytes, pages = range_pages(r);
+	unsigned long start = r->addr & PAGE_MASK, left = r->bytes,
+		      pages = range_pages(r);
 	unsigned int off = offset_in_page(r->addr);
 	struct page *page[PIN_BATCH];
 	int got, i;
@@ -87,7 +100,8 @@ static int pin_pages(struct rds_mem *mem, const struct pin_range *r)
 		if (got <= 0)
 			return got == -ENOMEM ? got : -EFAULT;
 		for (i = 0; i < got; i++, off = 0) {
-			unsigned int part = min_t(unsigned long, left, PAGE_SIZE - off);
+			unsigned int part = min_t(unsigned long, left,
+						  PAGE_SIZE - off);
 
 			bvec_set_page(&mem->bv[mem->nr++], page[i], part, off);
 			left -= part;
@@ -104,7 +118,8 @@ static void pin_release(struct rds_pin *pin)
 
 	for (i = 0; i < mem->nr; i++) {
 		if (mem->writable)
-			unpin_user_pages_dirty_lock(&mem->bv[i].bv_page, 1, true);
+			unpin_user_pages_dirty_lock(&mem->bv[i].bv_page, 1,
+						    true);
 		else
 			unpin_user_page(mem->bv[i].bv_page);
 	}
@@ -126,8 +141,8 @@ void rds_pin_free(struct rds_pin *pin, bool may_sleep)
 		queue_work(rds_memop_wq, &pin->work);
 }
 
-struct rds_pin *rds_pin_user(const struct rds_iovec *vec, unsigned int nr, bool write,
-			     unsigned int max)
+struct rds_pin *rds_pin_user(const struct rds_iovec *vec, unsigned int nr,
+			     bool write, unsigned int max)
 {
 	unsigned long pages = count_pages(vec, nr);
 	struct rds_pin *pin;

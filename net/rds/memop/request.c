@@ -1,39 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Operations as programs ask for them (wire 5.13), up to the message that has them. */
+/*
+ * Requests of programs for operations (protocol.rst 5.13), until their message
+ * is queued.
+ */
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 
-#include "endpoint/endpoint.h"
-#include "endpoint/note.h"
 #include "memop/memop.h"
 #include "msg/message.h"
 #include "netns.h"
 #include "proto/exthdr.h"
+#include "sock/note.h"
+#include "sock/state.h"
 #include <net/rds/transport.h>
 
 /* Direction in an RDMA_BYTES extension */
 #define EXT_BYTES_WRITE	0x01
 #define EXT_BYTES_READ	0x02
 
-/* Pages the longest vector can touch: each piece may begin in one and end in another. */
+/*
+ * Pages that the longest vector can touch: each piece may begin in one page and
+ * end in another.
+ */
 #define VEC_PAGES	(RDS_MEM_MAX_PAGES + 2 * UIO_MAXIOV)
 
-struct rds_memop *rds_memop_alloc(void)
+struct rds_request *rds_request_alloc(void)
 {
-	return kzalloc_obj(struct rds_memop, GFP_KERNEL_ACCOUNT);
+	return kzalloc_obj(struct rds_request, GFP_KERNEL_ACCOUNT);
 }
 
-static struct rds_memop_op *op_alloc(const struct rds_sock *rs, u64 flags, u64 token)
+static struct rds_operation *op_alloc(const struct rds_sock *rs, u64 flags,
+				      u64 token)
 {
-	struct rds_memop_op *op = kzalloc_obj(*op, GFP_KERNEL_ACCOUNT);
+	struct rds_operation *op = kzalloc_obj(*op, GFP_KERNEL_ACCOUNT);
 
 	if (!op)
 		return NULL;
 	refcount_set(&op->ref, 1);
 	op->notify = flags & RDS_RDMA_NOTIFY_ME;
 	op->silent = flags & RDS_RDMA_SILENT;
-	op->op.fence = flags & RDS_RDMA_FENCE;
+	op->tx.fence = flags & RDS_RDMA_FENCE;
 	if (!op->notify && !READ_ONCE(rs->recverr))
 		return op;
 	op->note = rds_note_alloc(token);
@@ -44,67 +51,82 @@ static struct rds_memop_op *op_alloc(const struct rds_sock *rs, u64 flags, u64 t
 }
 
 /*
- * A key and a place in its memory, as the device of the peer wants it.  A key that ends when it is
- * used is to be ended by the message, where devices have Send with Invalidate.
+ * Set the key and the address that the device of the peer expects.  A key that
+ * ends with its use is ended by the message, where devices have Send with
+ * Invalidate.
  */
-static void op_remote(struct rds_memop *mo, struct rds_memop_op *op, u64 cookie, u64 addr)
+static void op_remote(struct rds_request *req, struct rds_operation *op,
+		      u64 cookie, u64 addr)
 {
 	u32 offset = cookie >> 32;
 
-	op->op.rkey = cookie;
-	op->wraps = check_add_overflow(addr, (u64)offset, &op->op.raddr);
-	if (offset & RDS_MR_OFFSET_ONCE && !mo->ops.retire)
-		mo->ops.retire = cookie;
+	op->tx.rkey = cookie;
+	op->wraps = check_add_overflow(addr, (u64)offset, &op->tx.raddr);
+	if (offset & RDS_MR_OFFSET_ONCE && !req->tx.invalidate_rkey)
+		req->tx.invalidate_rkey = cookie;
 }
 
-/* Memory comes first: that is how far a request for a transport without operations gets. */
-static int op_local(struct rds_memop_op *op, const struct rds_iovec *vec, unsigned int nr)
+/*
+ * Pin the local memory.  This comes before rds_request_check(), so a request
+ * with bad memory gets the error of that, even if the transport has no
+ * operations.
+ */
+static int op_local(struct rds_operation *op, const struct rds_iovec *vec,
+		    unsigned int nr)
 {
-	bool write = op->op.kind != RDS_OP_WRITE;
+	bool write = op->tx.kind != RDS_OP_WRITE;
 	struct rds_pin *pin;
 
 	pin = rds_pin_user(vec, nr, write, VEC_PAGES);
 	if (IS_ERR(pin))
 		return PTR_ERR(pin);
 	op->pin = pin;
-	op->op.mem = &pin->mem;
-	op->op.bytes = pin->mem.bytes;
+	op->tx.mem = &pin->mem;
+	op->tx.bytes = pin->mem.bytes;
 	return 0;
 }
 
 /**
- * rds_memop_add_rdma - RDS_CMSG_RDMA_ARGS
- * @mo: gets the operation
+ * rds_request_add_rdma - add the READ or WRITE of RDS_CMSG_RDMA_ARGS
+ * @req: request that gets the operation
  * @rs: socket, bound
- * @args: request
- * @vec: its local vector, @args->nr_local entries, as rds_pin_user() wants them
+ * @args: payload of the control message
+ * @vec: local vector of @args->nr_local entries that meet the conditions of
+ *	rds_pin_user()
  *
- * Return: 0; -EINVAL: the second of its kind, or more local than remote memory; -ENOMEM; errors of
- * rds_pin_user().
+ * Return: 0; -EINVAL: the request has a READ or WRITE, or there is more local
+ * than remote memory; -ENOMEM; errors of rds_pin_user().
  */
-int rds_memop_add_rdma(struct rds_memop *mo, struct rds_sock *rs,
-		       const struct rds_rdma_args *args, const struct rds_iovec *vec)
+int rds_request_add_rdma(struct rds_request *req, struct rds_sock *rs,
+			 const struct rds_rdma_args *args,
+			 const struct rds_iovec *vec)
 {
-	struct rds_memop_op *op;
+	struct rds_operation *op;
 	u64 sum = 0, i;
 
-	if (mo->rdma)
+	if (req->rdma)
 		return -EINVAL;
 	for (i = 0; i < args->nr_local; i++) {
-		if (check_add_overflow(sum, vec[i].bytes, &sum) || sum > args->remote_vec.bytes)
+		if (check_add_overflow(sum, vec[i].bytes, &sum) ||
+		    sum > args->remote_vec.bytes)
 			return -EINVAL;
 	}
 	op = op_alloc(rs, args->flags, args->user_token);
 	if (!op)
 		return -ENOMEM;
-	mo->rdma = op;
-	op->op.kind = args->flags & RDS_RDMA_READWRITE ? RDS_OP_WRITE : RDS_OP_READ;
-	op_remote(mo, op, args->cookie, args->remote_vec.addr);
+	req->rdma = op;
+	op->tx.kind = args->flags & RDS_RDMA_READWRITE ? RDS_OP_WRITE :
+							 RDS_OP_READ;
+	op_remote(req, op, args->cookie, args->remote_vec.addr);
 	return op_local(op, vec, args->nr_local);
 }
 
-/* Masks that change nothing make a plain operation, which more devices have. */
-static void atomic_fill(struct rds_op *op, int type, const struct rds_atomic_args *args)
+/*
+ * An operation whose masks have no effect becomes a plain one, which more
+ * devices have.
+ */
+static void atomic_fill(struct rds_tx_operation *op, int type,
+			const struct rds_atomic_args *args)
 {
 	switch (type) {
 	case RDS_CMSG_ATOMIC_FADD:
@@ -135,68 +157,82 @@ static void atomic_fill(struct rds_op *op, int type, const struct rds_atomic_arg
 }
 
 /**
- * rds_memop_add_atomic - RDS_CMSG_ATOMIC_* and RDS_CMSG_MASKED_ATOMIC_*
- * @mo: gets the operation
+ * rds_request_add_atomic - add the operation of RDS_CMSG_ATOMIC_* or
+ * RDS_CMSG_MASKED_ATOMIC_*
+ * @req: request that gets the operation
  * @rs: socket, bound
- * @type: which of them
- * @args: request
+ * @type: type of the control message
+ * @args: payload of the control message
  *
- * Return: 0; -EINVAL: the second of its kind; -EFAULT: the local address is not aligned to 8
- * bytes; -ENOMEM; errors of rds_pin_user().
+ * Return: 0; -EINVAL: the request has an atomic operation; -EFAULT: the local
+ * address is not aligned to 8 bytes; -ENOMEM; errors of rds_pin_user().
  */
-int rds_memop_add_atomic(struct rds_memop *mo, struct rds_sock *rs, int type,
-			 const struct rds_atomic_args *args)
+int rds_request_add_atomic(struct rds_request *req, struct rds_sock *rs,
+			   int type, const struct rds_atomic_args *args)
 {
-	struct rds_iovec vec = { .addr = args->local_addr, .bytes = sizeof(u64) };
-	struct rds_memop_op *op;
+	struct rds_iovec vec = { .addr = args->local_addr,
+				 .bytes = sizeof(u64) };
+	struct rds_operation *op;
 
-	if (mo->atomic)
+	if (req->atomic)
 		return -EINVAL;
 	if (args->local_addr & 7)
 		return -EFAULT;
 	op = op_alloc(rs, args->flags, args->user_token);
 	if (!op)
 		return -ENOMEM;
-	mo->atomic = op;
-	atomic_fill(&op->op, type, args);
-	op_remote(mo, op, args->cookie, args->remote_addr);
+	req->atomic = op;
+	atomic_fill(&op->tx, type, args);
+	op_remote(req, op, args->cookie, args->remote_addr);
 	return op_local(op, &vec, 1);
 }
 
-/* The remote range must not wrap, and the device must have such an operation. */
-static int op_check(const struct rds_memop_op *op, struct rds_sock *rs,
+/*
+ * Check that the remote range does not wrap, and that the device has the
+ * operation.
+ */
+static int op_check(const struct rds_operation *op, struct rds_sock *rs,
 		    const struct rds_transport *trans)
 {
 	u64 end;
 
 	if (!op)
 		return 0;
-	if (op->wraps || check_add_overflow(op->op.raddr, (u64)op->op.bytes, &end))
+	if (op->wraps ||
+	    check_add_overflow(op->tx.raddr, (u64)op->tx.bytes, &end))
 		return -EINVAL;
-	return trans->memop->op_check(rs->rn->net, &rs->bound_addr, rs->bound_scope, &op->op);
+	return trans->memop->op_check(rs->rn->net, &rs->bound_addr,
+				      rs->bound_scope, &op->tx);
 }
 
 /**
- * rds_memop_check - can the operations be carried out?  Nothing is sent if not.
- * @mo: all of them
+ * rds_request_check - can the operations of a message be carried out?
+ * @req: request with all its operations
  * @rs: socket, bound
  * @trans: transport of the connection
  *
- * Return: 0; -EINVAL: a remote range that wraps; -EOPNOTSUPP; errors of op_check.
+ * A message whose request fails this check is not sent.
+ *
+ * Return: 0; -EINVAL: a remote range wraps; -EOPNOTSUPP: the transport has no
+ * operations; errors of op_check.
  */
-int rds_memop_check(const struct rds_memop *mo, struct rds_sock *rs,
-		    const struct rds_transport *trans)
+int rds_request_check(const struct rds_request *req, struct rds_sock *rs,
+		      const struct rds_transport *trans)
 {
 	int err;
 
 	if (!trans->memop)
 		return -EOPNOTSUPP;
-	err = op_check(mo->rdma, rs, trans);
-	return err ? err : op_check(mo->atomic, rs, trans);
+	err = op_check(req->rdma, rs, trans);
+	return err ? err : op_check(req->atomic, rs, trans);
 }
 
-/* Wire 2.4: which key was used, for how much and in which direction */
-static void memop_put_extensions(struct rds_wire_header *hdr, const struct rds_op *op)
+/*
+ * protocol.rst 2.4: report the key, the number of bytes and the direction to
+ * the peer.
+ */
+static void memop_put_extensions(struct rds_wire_header *hdr,
+				 const struct rds_tx_operation *op)
 {
 	u8 body[RDS_EXT_BODY_MAX] = "";
 	unsigned int used = 0;
@@ -210,11 +246,11 @@ static void memop_put_extensions(struct rds_wire_header *hdr, const struct rds_o
 }
 
 /**
- * rds_memop_put_cookie - have a message bring its receiver a key
+ * rds_request_put_cookie - add the cookie of a key to a message
  * @hdr: header of a message without operations
- * @cookie: the key
+ * @cookie: cookie of the key
  */
-void rds_memop_put_cookie(struct rds_wire_header *hdr, u64 cookie)
+void rds_request_put_cookie(struct rds_wire_header *hdr, u64 cookie)
 {
 	u8 body[RDS_EXT_BODY_MAX];
 	unsigned int used = 0;
@@ -226,40 +262,43 @@ void rds_memop_put_cookie(struct rds_wire_header *hdr, u64 cookie)
 }
 
 /**
- * rds_memop_attach - give a message its operations, the last step before it is queued
- * @mo: at least one operation; the message's from here on, until rds_memop_abort() undoes this
+ * rds_request_attach - give a message its operations, as the last step before
+ * it is queued
+ * @req: request with at least one operation; owned by the message from here on,
+ *	or by the caller again if the message cannot be queued
  * @m: message
- * @rs: its sender
+ * @rs: socket that sends the message
  */
-void rds_memop_attach(struct rds_memop *mo, struct rds_message *m, struct rds_sock *rs)
+void rds_request_attach(struct rds_request *req, struct rds_message *m,
+			struct rds_sock *rs)
 {
-	struct rds_memop_op *const all[] = { mo->rdma, mo->atomic };
+	struct rds_operation *const all[] = { req->rdma, req->atomic };
 	unsigned int i;
 
-	mo->ops.silent = !m->len;
+	req->tx.silent = !m->len;
 	for (i = 0; i < ARRAY_SIZE(all); i++)
-		mo->ops.silent &= !all[i] || all[i]->silent;
+		req->tx.silent &= !all[i] || all[i]->silent;
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
 		if (!all[i])
 			continue;
-		if (mo->ops.silent)
+		if (req->tx.silent)
 			all[i]->msg = m;
 		if (all[i]->note)
 			rds_note_add(rs, all[i]->note);
 	}
-	if (mo->rdma) {
-		mo->ops.rdma = &mo->rdma->op;
-		memop_put_extensions(m->tx.hdr, &mo->rdma->op);
+	if (req->rdma) {
+		req->tx.rdma = &req->rdma->tx;
+		memop_put_extensions(m->tx.hdr, &req->rdma->tx);
 		rds_stats_inc(rs->rn, send_rdma);
-		rds_stats_add(rs->rn, send_rdma_bytes, mo->rdma->op.bytes);
+		rds_stats_add(rs->rn, send_rdma_bytes, req->rdma->tx.bytes);
 	}
-	if (mo->atomic)
-		mo->ops.atomic = &mo->atomic->op;
-	m->memop = mo;
-	m->tx.ops = &mo->ops;
+	if (req->atomic)
+		req->tx.atomic = &req->atomic->tx;
+	m->request = req;
+	m->tx.request = &req->tx;
 }
 
-static void op_abort(struct rds_memop_op *op)
+static void op_abort(struct rds_operation *op)
 {
 	if (!op)
 		return;
@@ -271,14 +310,15 @@ static void op_abort(struct rds_memop_op *op)
 }
 
 /**
- * rds_memop_abort - the request failed: undo all of it, and tell nobody
- * @mo: on no queue; freed
+ * rds_request_abort - undo the request of a message that is not sent, without
+ * notifications
+ * @req: request whose message is on no queue; freed
  *
  * Context: process, may sleep.
  */
-void rds_memop_abort(struct rds_memop *mo)
+void rds_request_abort(struct rds_request *req)
 {
-	op_abort(mo->rdma);
-	op_abort(mo->atomic);
-	kfree(mo);
+	op_abort(req->rdma);
+	op_abort(req->atomic);
+	kfree(req);
 }

@@ -7,7 +7,10 @@
 
 #include "msg/incoming.h"
 
-/* Which bytes of a socket buffer belong to a message; kept in the clone's cb. */
+/*
+ * Range of a socket buffer that belongs to a message; stored in the cb of the
+ * clone
+ */
 struct inc_range {
 	unsigned int	off;
 	unsigned int	len;
@@ -17,10 +20,11 @@ struct inc_range {
 
 static struct kmem_cache *incoming_cache;
 
-/* See include/net/rds/rx.h; rds_rx_alloc() counts what this cannot have. */
+/* Implements rds_rx_alloc(), see include/net/rds/rx.h. */
 struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp)
 {
-	struct rds_incoming *inc = kmem_cache_alloc(incoming_cache, gfp | __GFP_NOWARN);
+	struct rds_incoming *inc = kmem_cache_alloc(incoming_cache,
+						    gfp | __GFP_NOWARN);
 
 	if (!inc)
 		return NULL;
@@ -97,8 +101,8 @@ void *rds_rx_buffer(struct rds_incoming *inc)
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_buffer, RDS_NS);
 
-bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb, unsigned int off,
-		    unsigned int len, gfp_t gfp)
+bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb,
+		    unsigned int off, unsigned int len, gfp_t gfp)
 {
 	struct sk_buff *clone;
 
@@ -121,8 +125,9 @@ bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb, unsigned int 
 EXPORT_SYMBOL_NS_GPL(rds_rx_add_skb, RDS_NS);
 
 /*
- * Room for one more page fragment.  The first ones are where a short payload would be; beyond
- * them there is room for as many as the message takes if each fills a page.
+ * Make room for one more page fragment.  The first entries are in @inl, the
+ * place of a short payload.  A larger array has an entry for each page of the
+ * payload, and doubles if that is not enough because fragments are smaller.
  */
 static bool inc_grow_pages(struct rds_incoming *inc)
 {
@@ -144,11 +149,15 @@ static bool inc_grow_pages(struct rds_incoming *inc)
 	return true;
 }
 
-bool rds_rx_add_page(struct rds_incoming *inc, struct page *page, unsigned int off,
-		     unsigned int len)
+bool rds_rx_add_page(struct rds_incoming *inc, struct page *page,
+		     unsigned int off, unsigned int len)
 {
-	/* Nothing was appended yet: the form is still open */
-	if (WARN_ON_ONCE(inc->form == RDS_INC_BUFFER || (inc->form == RDS_INC_SKBS && inc->skbs)))
+	/*
+	 * A message of socket buffers becomes one of pages only before the
+	 * first is appended.
+	 */
+	if (WARN_ON_ONCE(inc->form == RDS_INC_BUFFER ||
+			 (inc->form == RDS_INC_SKBS && inc->skbs)))
 		return false;
 	if (inc->nr == inc->max && !inc_grow_pages(inc))
 		return false;
@@ -158,8 +167,12 @@ bool rds_rx_add_page(struct rds_incoming *inc, struct page *page, unsigned int o
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_add_page, RDS_NS);
 
-/* The usual large payload is in page fragments only, and goes out page by page. */
-static bool inc_copy_range(struct sk_buff *skb, unsigned int off, struct iov_iter *to, size_t len)
+/*
+ * Copy a range of a socket buffer.  Large payloads are mostly in page fragments
+ * only.
+ */
+static bool inc_copy_range(struct sk_buff *skb, unsigned int off,
+			   struct iov_iter *to, size_t len)
 {
 	unsigned int head = skb_headlen(skb), i;
 	size_t part;
@@ -175,8 +188,9 @@ static bool inc_copy_range(struct sk_buff *skb, unsigned int off, struct iov_ite
 			continue;
 		}
 		part = min_t(size_t, len, skb_frag_size(frag) - off);
-		if (copy_page_to_iter(skb_frag_page(frag), skb_frag_off(frag) + off, part, to) !=
-		    part)
+		if (copy_page_to_iter(skb_frag_page(frag),
+				      skb_frag_off(frag) + off, part,
+				      to) != part)
 			return false;
 		off = 0;
 		len -= part;
@@ -184,7 +198,8 @@ static bool inc_copy_range(struct sk_buff *skb, unsigned int off, struct iov_ite
 	return !len;
 }
 
-static bool inc_copy_skbs(struct rds_incoming *inc, struct iov_iter *to, size_t left)
+static bool inc_copy_skbs(struct rds_incoming *inc, struct iov_iter *to,
+			  size_t left)
 {
 	struct sk_buff *skb;
 	size_t part;
@@ -197,14 +212,16 @@ static bool inc_copy_skbs(struct rds_incoming *inc, struct iov_iter *to, size_t 
 	return !left;
 }
 
-static bool inc_copy_pages(struct rds_incoming *inc, struct iov_iter *to, size_t left)
+static bool inc_copy_pages(struct rds_incoming *inc, struct iov_iter *to,
+			   size_t left)
 {
 	unsigned int i;
 	size_t part;
 
 	for (i = 0; i < inc->nr && left; i++, left -= part) {
 		part = min_t(size_t, left, inc->bv[i].bv_len);
-		if (copy_page_to_iter(inc->bv[i].bv_page, inc->bv[i].bv_offset, part, to) != part)
+		if (copy_page_to_iter(inc->bv[i].bv_page, inc->bv[i].bv_offset,
+				      part, to) != part)
 			return false;
 	}
 	return !left;
@@ -231,10 +248,15 @@ ssize_t rds_inc_copy(struct rds_incoming *inc, struct iov_iter *to)
 
 int __init rds_incoming_init(void)
 {
-	/* inline payload goes to user space straight from the object */
-	incoming_cache = kmem_cache_create_usercopy("rds_incoming", sizeof(struct rds_incoming),
+	/*
+	 * Hardened usercopy must allow @inl: an inline payload is copied from
+	 * the object itself.
+	 */
+	incoming_cache = kmem_cache_create_usercopy("rds_incoming",
+						    sizeof(struct rds_incoming),
 						    0, SLAB_HWCACHE_ALIGN,
-						    offsetof(struct rds_incoming, inl),
+						    offsetof(struct rds_incoming,
+							     inl),
 						    RDS_INC_INLINE, NULL);
 	return incoming_cache ? 0 : -ENOMEM;
 }

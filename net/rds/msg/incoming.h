@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A message that arrived.
+ * A received message.
  *
- * Owned by whoever holds the pointer: the transport that fills it, then the receive queue of a
- * socket, then the reader that took it off.  A reader that only peeks takes a reference; the
- * payload does not change any more then.  Nothing in it refers to a transport, path or
- * connection, so it outlives them.
+ * Ownership: the transport that fills a message owns it, then the receive queue
+ * of a socket, then the reader that dequeued it.  A reader that peeks takes a
+ * reference to a queued message, whose payload does not change any more.  A
+ * message refers to no transport, path or connection, so it may outlive them.
  */
 #ifndef _RDS_MSG_INCOMING_H
 #define _RDS_MSG_INCOMING_H
@@ -19,7 +19,7 @@
 
 #include <net/rds/rx.h>
 
-/* Payload up to here is kept inside the object itself. */
+/* Longest payload, in bytes, that is stored inside struct rds_incoming */
 #define RDS_INC_INLINE		128
 
 enum rds_inc_form {
@@ -30,25 +30,30 @@ enum rds_inc_form {
 
 /**
  * struct rds_incoming - one received message
- * @list: receive queue
- * @refs: the queue's reference, and those of peeking readers
+ * @list: entry in the receive queue
+ * @refs: one reference of the owner, and one of each reader that peeks
  * @len: payload bytes
  * @sport: sender's RDS port, wire order
  * @dport: receiver's RDS port, wire order
  * @saddr: sender's address
  * @daddr: receiver's address
- * @cookie: of an RDMA_DEST extension, 0 if there was none
- * @seq: its number, for dumps
- * @tstamp: wall clock at queueing, 0 unless somebody wants it
- * @trace: points 0 to 2 of the latency trace, in ns of the local clock; only with tracing on
- * @form: where the payload is
- * @nr: entries of @bv
- * @max: room in @bv
- * @filled: payload bytes there are so far, for the forms that are appended to
- * @buf: RDS_INC_BUFFER
- * @skbs: RDS_INC_SKBS, linked by next; the range in each is in its cb
- * @last: end of that list
- * @bv: RDS_INC_PAGES
+ * @cookie: value of the RDMA_DEST extension, 0 if the message has none
+ * @seq: number of the message on its path, for dumps
+ * @tstamp: wall clock when the message was queued, 0 unless the socket had
+ *	SOCK_RCVTSTAMP
+ * @trace: stamps 0 to 2 of the latency trace, in ns of local_clock().  The
+ *	first is 0 if no socket traced when the message was allocated, and the
+ *	others are not valid then; the last is 0 if no socket traced when the
+ *	message was queued
+ * @form: enum rds_inc_form: where the payload is
+ * @nr: used entries of @bv
+ * @max: allocated entries of @bv
+ * @filled: payload bytes that were appended as socket buffers or pages
+ * @buf: payload, if @form is RDS_INC_BUFFER
+ * @skbs: socket buffers, if @form is RDS_INC_SKBS; linked by next, with the
+ *	range of each in its cb
+ * @last: last of @skbs
+ * @bv: page fragments, each with a page reference, if @form is RDS_INC_PAGES
  * @inl: short payload, or the first entries of @bv
  */
 struct rds_incoming {
@@ -78,23 +83,30 @@ struct rds_incoming {
 	u8			inl[RDS_INC_INLINE] __aligned(8);
 };
 
-/* What rds_rx_alloc() does, without a path to count for. */
+/*
+ * Allocate a message as rds_rx_alloc() does, but without the transport's limit
+ * and the trace.
+ */
 struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp);
 
 /**
- * rds_inc_copy - copy payload out
- * @inc: the message
- * @to: where to; its count bounds the copy
+ * rds_inc_copy - copy the payload to user memory
+ * @inc: message
+ * @to: destination; its count limits the copy
  *
  * Context: process.
- * Return: bytes copied, or -EFAULT with @to in an undefined place and @inc as it was.
+ * Return: bytes copied; or -EFAULT, with @to advanced by an undefined amount
+ * and @inc unchanged.
  */
 ssize_t rds_inc_copy(struct rds_incoming *inc, struct iov_iter *to);
 
-/* Give up one reference; the last one frees. */
+/* Drop one reference; the last one frees the message. */
 void rds_inc_put(struct rds_incoming *inc);
 
-/* Bytes of the buffer of a message with one, for the core's own reading (maps) */
+/*
+ * Payload of a message in one buffer, for the core (congestion maps); NULL for
+ * other forms
+ */
 static inline const u8 *rds_inc_data(const struct rds_incoming *inc)
 {
 	return inc->form == RDS_INC_BUFFER ? inc->buf : NULL;

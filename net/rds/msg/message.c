@@ -2,10 +2,11 @@
 /*
  * Memory of outgoing messages.
  *
- * Header and payload are page fragments, so a stream transport can hand over any number of
- * messages as one vector without copying.  In a system call they come from the task's own
- * fragment, without a lock but once for each page (txpage.h); neighbouring messages are then
- * neighbours in memory and TCP merges them.
+ * Header and payload are page fragments, so a stream transport can hand over
+ * any number of messages as one vector without copying.  A system call takes
+ * them from the page fragment of the calling task, which needs a lock only when
+ * a page is full (txpage.h).  Messages that are sent one after the other are
+ * then adjacent in memory, and TCP merges them.
  */
 #include <linux/gfp.h>
 #include <linux/mm.h>
@@ -19,14 +20,18 @@
 #include "msg/txpage.h"
 #include "proto/header.h"
 
-/* A message is two cache lines; see the order of its fields before adding to it. */
+/*
+ * A message fits in two cache lines; a new field has to find a place in their
+ * order.
+ */
 static_assert(sizeof(struct rds_message) <= 128);
 
 #define HDR_SIZE	sizeof(struct rds_wire_header)
 
 static struct kmem_cache *message_cache;
 
-static struct rds_message *message_alloc(u32 len, unsigned int max_bv, gfp_t gfp)
+static struct rds_message *message_alloc(u32 len, unsigned int max_bv,
+					 gfp_t gfp)
 {
 	struct rds_message *m = kmem_cache_alloc(message_cache, gfp);
 
@@ -36,7 +41,7 @@ static struct rds_message *message_alloc(u32 len, unsigned int max_bv, gfp_t gfp
 	m->tx.bytes = HDR_SIZE + len;
 	m->tx.lent = false;
 	m->tx.want_ack = false;
-	m->tx.ops = NULL;
+	m->tx.request = NULL;
 	m->tx.end = 0;
 	m->tx.bv = m->inline_bv;
 	m->owner = NULL;
@@ -44,7 +49,7 @@ static struct rds_message *message_alloc(u32 len, unsigned int max_bv, gfp_t gfp
 	m->flags = 0;
 	m->seq = 0;
 	m->zcopy = NULL;
-	m->memop = NULL;
+	m->request = NULL;
 	if (max_bv <= ARRAY_SIZE(m->inline_bv))
 		return m;
 	m->tx.bv = kmalloc_array(max_bv, sizeof(*m->tx.bv), gfp);
@@ -55,22 +60,24 @@ static struct rds_message *message_alloc(u32 len, unsigned int max_bv, gfp_t gfp
 }
 
 /*
- * Append the next at most @want bytes of the task's fragment to the message.  At least one page
- * of them, or all of @want, comes in one piece.
+ * Append a piece of the task's page fragment to the message: at most @want
+ * bytes, and at least a page or all of @want.  Sets @got to the size of the
+ * piece.  Returns its address, or NULL without memory.
  */
-static void *message_add_frag(struct rds_message *m, struct rds_txpages *pages, size_t want,
-			      size_t *got, gfp_t gfp)
+static void *message_add_frag(struct rds_message *m, struct rds_txpages *pages,
+			      size_t want, size_t *got, gfp_t gfp)
 {
 	struct page_frag *frag = &current->task_frag;
 	void *p;
 
-	if (!rds_txpages_refill(pages, frag, min_t(size_t, want, PAGE_SIZE), gfp))
+	if (!rds_txpages_refill(pages, frag, min_t(size_t, want, PAGE_SIZE),
+				gfp))
 		return NULL;
 	*got = min_t(size_t, want, frag->size - frag->offset);
 	p = page_address(frag->page) + frag->offset;
 	get_page(frag->page);
 	bvec_set_page(&m->tx.bv[m->tx.nr_bv++], frag->page, *got, frag->offset);
-	/* The next header starts aligned */
+	/* Align the start of the next header. */
 	frag->offset += ALIGN(*got, 8);
 	if (frag->offset > frag->size)
 		frag->offset = frag->size;
@@ -78,19 +85,24 @@ static void *message_add_frag(struct rds_message *m, struct rds_txpages *pages, 
 }
 
 /*
- * Fill a fragment from @skip on.  copy_page_from_iter() goes page by page; copy_from_iter() does
- * not, but looks at what memory it is given, which is dear for a few bytes.
+ * Fill a fragment with payload from offset @skip on.  copy_page_from_iter()
+ * works page by page.  copy_from_iter() does not, but checks its destination
+ * first, which costs too much for a few bytes.
  */
-static bool message_fill(const struct bio_vec *bv, size_t skip, struct iov_iter *from)
+static bool message_fill(const struct bio_vec *bv, size_t skip,
+			 struct iov_iter *from)
 {
 	size_t n = bv->bv_len - skip;
 
 	if (n <= PAGE_SIZE)
-		return copy_page_from_iter(bv->bv_page, bv->bv_offset + skip, n, from) == n;
-	return copy_from_iter(page_address(bv->bv_page) + bv->bv_offset + skip, n, from) == n;
+		return copy_page_from_iter(bv->bv_page, bv->bv_offset + skip, n,
+					   from) == n;
+	return copy_from_iter(page_address(bv->bv_page) + bv->bv_offset + skip,
+			      n, from) == n;
 }
 
-struct rds_message *rds_message_copy(struct rds_txpages *pages, struct iov_iter *from, u16 sport,
+struct rds_message *rds_message_copy(struct rds_txpages *pages,
+				     struct iov_iter *from, u16 sport,
 				     u16 dport, gfp_t gfp)
 {
 	size_t len = iov_iter_count(from);
@@ -98,7 +110,7 @@ struct rds_message *rds_message_copy(struct rds_txpages *pages, struct iov_iter 
 	struct rds_message *m;
 	void *p;
 
-	/* each entry but the last holds at least a page */
+	/* Each entry but the last has at least PAGE_SIZE bytes. */
 	m = message_alloc(len, left / PAGE_SIZE + 1, gfp);
 	if (!m)
 		return ERR_PTR(-ENOMEM);
@@ -124,8 +136,9 @@ fault:
 	return ERR_PTR(-EFAULT);
 }
 
-/* Pin the next pages of the sender's memory and append them. */
-static int message_add_user(struct rds_message *m, struct iov_iter *from, unsigned int max_bv)
+/* Pin the next pages of user memory and append them to the message. */
+static int message_add_user(struct rds_message *m, struct iov_iter *from,
+			    unsigned int max_bv)
 {
 	struct page *pages[16], **pp = pages;
 	unsigned int want, n;
@@ -133,7 +146,8 @@ static int message_add_user(struct rds_message *m, struct iov_iter *from, unsign
 	ssize_t got;
 
 	want = min_t(unsigned int, ARRAY_SIZE(pages), max_bv - m->tx.nr_bv);
-	got = iov_iter_extract_pages(from, &pp, iov_iter_count(from), want, 0, &off);
+	got = iov_iter_extract_pages(from, &pp, iov_iter_count(from), want, 0,
+				     &off);
 	if (got <= 0)
 		return got < 0 ? got : -EFAULT;
 	for (n = 0; got > 0; n++, got -= part, off = 0) {
@@ -143,7 +157,8 @@ static int message_add_user(struct rds_message *m, struct iov_iter *from, unsign
 	return 0;
 }
 
-struct rds_message *rds_message_zcopy(struct rds_txpages *pages, struct iov_iter *from, u16 sport,
+struct rds_message *rds_message_zcopy(struct rds_txpages *pages,
+				      struct iov_iter *from, u16 sport,
 				      u16 dport, u32 cookie)
 {
 	size_t len = iov_iter_count(from), got;
@@ -171,7 +186,8 @@ struct rds_message *rds_message_zcopy(struct rds_txpages *pages, struct iov_iter
 	if (mm_account_pinned_pages(&m->zcopy->mmp, len))
 		goto fail;
 	while (iov_iter_count(from)) {
-		ret = m->tx.nr_bv < max_bv ? message_add_user(m, from, max_bv) : -EFAULT;
+		ret = m->tx.nr_bv < max_bv ? message_add_user(m, from, max_bv) :
+					     -EFAULT;
 		if (ret)
 			goto fail;
 	}
@@ -182,7 +198,8 @@ fail:
 	return ERR_PTR(ret);
 }
 
-struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport, void **payload, gfp_t gfp)
+struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport,
+				       void **payload, gfp_t gfp)
 {
 	struct rds_message *m = message_alloc(len, 2, gfp);
 	struct page *page;
@@ -194,7 +211,8 @@ struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport, void **pay
 	if (!p)
 		goto fail;
 	page = virt_to_head_page(p);
-	bvec_set_page(&m->tx.bv[m->tx.nr_bv++], page, HDR_SIZE, p - page_address(page));
+	bvec_set_page(&m->tx.bv[m->tx.nr_bv++], page, HDR_SIZE,
+		      p - page_address(page));
 	m->tx.hdr = p;
 	rds_header_init(p, 0, len, sport, dport, 0);
 	if (!len)
@@ -233,7 +251,8 @@ void rds_message_free(struct rds_message *m)
 
 int __init rds_message_init(void)
 {
-	message_cache = KMEM_CACHE(rds_message, SLAB_ACCOUNT | SLAB_HWCACHE_ALIGN);
+	message_cache = KMEM_CACHE(rds_message,
+				   SLAB_ACCOUNT | SLAB_HWCACHE_ALIGN);
 	return message_cache ? 0 : -ENOMEM;
 }
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A message on its way out.
+ * A message to be sent.
  *
- * Ownership: a message has one owner at a time and no reference count.  It is its maker's until
- * it is put on the queue of a path; then the queue's, whose lock guards all its fields; the
- * batch being transmitted belongs to the transmitter, which alone removes from it; whoever
- * takes a message off a list under the lock frees it, or puts it on another.  Pages handed to a
- * transport live on by the transport's own page references.
+ * Ownership: a message has one owner at a time and no reference count.  The
+ * context that makes a message owns it until it is queued on a path.  From then
+ * on the queue owns the message, and the lock of the queue guards all its
+ * fields.  Messages of the batch being transmitted are removed only by the
+ * transmitter.  A context that takes a message off a list under the lock frees
+ * the message or puts it on another list.  Pages that a transport still uses
+ * after that are kept by its page references.
  *
- * The socket that sent it is charged for it.  rds_message.owner is cleared under the queue lock
- * when that socket goes away; a context that retires messages stays within one RCU read section
- * from reading owner to its last use of it, and sockets are freed after a grace period.
+ * Charge: the socket that sent a message is charged for it.  rds_message.owner
+ * is cleared under the lock of the queue when that socket closes.  A context
+ * that retires messages stays within one RCU read section from the read of
+ * owner to its last use, and sockets are freed after a grace period.
  */
 #ifndef _RDS_MSG_MESSAGE_H
 #define _RDS_MSG_MESSAGE_H
@@ -22,27 +25,28 @@
 
 #include <net/rds/tx.h>
 
-struct rds_memop;
+struct rds_request;
 struct rds_sock;
 struct rds_txpages;
 struct rds_zcopy;
 
-#define RDS_MSG_STARTED		BIT(0)	/* a transport has bytes of it */
-#define RDS_MSG_CANCELLED	BIT(1)	/* finish it if begun, never send it again */
-#define RDS_MSG_PROBE		BIT(2)	/* ping, pong or handshake of the kernel's own */
+#define RDS_MSG_STARTED		BIT(0)	/* a transport has taken bytes of the message */
+#define RDS_MSG_CANCELLED	BIT(1)	/* finished if begun, never retransmitted */
+#define RDS_MSG_PROBE		BIT(2)	/* ping, pong, handshake, or a map sent as a probe */
 #define RDS_MSG_MAP		BIT(3)	/* congestion map: no number, no acknowledgement */
-#define RDS_MSG_FLUSH		BIT(4)	/* its receiver rebooted: do not send it again */
+#define RDS_MSG_FLUSH		BIT(4)	/* the peer rebooted: never retransmitted */
 
 /**
  * struct rds_message - one message
- * @tx: what the transport sees
- * @owner: socket that is charged for it, or NULL
+ * @tx: part that the transport sees
+ * @owner: socket that is charged for the message, or NULL
  * @len: payload bytes
  * @flags: RDS_MSG_*
- * @seq: number on its path, once queued
- * @zcopy: user pages and cookie of MSG_ZEROCOPY, or NULL
- * @memop: remote memory operations, or NULL; whoever frees the message releases them first
- * @inline_bv: @tx.bv points here for all but large messages
+ * @seq: number of the message on its path, valid once queued
+ * @zcopy: charge of the pinned pages and cookie of MSG_ZEROCOPY, or NULL
+ * @request: remote memory operations, or NULL; rds_message_free() does not
+ *	release them
+ * @inline_bv: array of @tx.bv for all but large messages
  */
 struct rds_message {
 	struct rds_tx_msg	tx;
@@ -51,64 +55,71 @@ struct rds_message {
 	u32			flags;
 	u64			seq;
 	struct rds_zcopy	*zcopy;
-	struct rds_memop	*memop;
+	struct rds_request	*request;
 	struct bio_vec		inline_bv[2];
 };
 
 #define rds_tx_to_message(t)	container_of(t, struct rds_message, tx)
 
-/* User pages lent to a message, with what their owner wants to be told when they are free */
+/*
+ * Charge of the user pages lent to a message, and the cookie that reports their
+ * release
+ */
 struct rds_zcopy {
 	struct mmpin	mmp;
 	u32		cookie;
 };
 
 /**
- * rds_message_copy - make a message out of user memory
- * @pages: those of the sending socket
- * @from: payload; all of it is taken
+ * rds_message_copy - make a message with a copy of user memory
+ * @pages: pages that the sending socket remembers
+ * @from: payload, which is read to its end
  * @sport: RDS port of the sender, host order
- * @dport: of the receiver
+ * @dport: RDS port of the receiver, host order
  * @gfp: GFP_KERNEL in a system call
  *
- * Context: process; uses the task's page fragment.
+ * Context: process; uses the page fragment of the task.
  * Return: the message or ERR_PTR: -ENOMEM, -EFAULT.
  */
-struct rds_message *rds_message_copy(struct rds_txpages *pages, struct iov_iter *from, u16 sport,
+struct rds_message *rds_message_copy(struct rds_txpages *pages,
+				     struct iov_iter *from, u16 sport,
 				     u16 dport, gfp_t gfp);
 
 /**
  * rds_message_zcopy - make a message that refers to user memory
- * @pages: those of the sending socket
- * @from: payload, not empty; all of it is taken
+ * @pages: pages that the sending socket remembers, for the header
+ * @from: payload, not empty, which is read to its end
  * @sport: RDS port of the sender, host order
- * @dport: of the receiver
- * @cookie: what the sender is told when the memory is free again
+ * @dport: RDS port of the receiver, host order
+ * @cookie: number that is reported to the sender when the memory is unpinned
  *
- * Context: process.  The pages are pinned and charged to RLIMIT_MEMLOCK of the user; both end
- * in rds_message_free() and nowhere else.
+ * Context: process.  The pages are pinned and charged to RLIMIT_MEMLOCK of the
+ * user; only rds_message_free() ends both.
  * Return: the message or ERR_PTR: -ENOMEM, -EFAULT.
  */
-struct rds_message *rds_message_zcopy(struct rds_txpages *pages, struct iov_iter *from, u16 sport,
+struct rds_message *rds_message_zcopy(struct rds_txpages *pages,
+				      struct iov_iter *from, u16 sport,
 				      u16 dport, u32 cookie);
 
 /**
- * rds_message_kernel - make a message of the kernel's own
- * @len: payload bytes, zeroed: at most RDS_CONG_MAP_BYTES
- * @sport: host order
- * @dport: host order
- * @payload: set to the payload's memory if there is any; may be NULL
+ * rds_message_kernel - make a message that no socket sends: a probe or a
+ * congestion map
+ * @len: bytes of payload, which is zeroed; at most RDS_CONG_MAP_BYTES
+ * @sport: RDS port of the sender, host order
+ * @dport: RDS port of the receiver, host order
+ * @payload: if not NULL, set to the address of the payload; unchanged if @len
+ *	is 0
  * @gfp: GFP_ATOMIC in softirq
  *
  * Context: any but hard interrupts.
  * Return: the message or NULL.
  */
-struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport, void **payload,
-				       gfp_t gfp);
+struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport,
+				       void **payload, gfp_t gfp);
 
 /**
- * rds_message_free - release a message that is on no list
- * @m: the message; its zero-copy pages are unpinned here
+ * rds_message_free - free a message that is on no list
+ * @m: message; its zero-copy pages are unpinned, its @request is not released
  *
  * Context: any but hard interrupts.
  */

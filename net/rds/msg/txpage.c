@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Pages of outgoing messages, used again; txpage.h says how. */
+/* Reuse of the pages of outgoing messages; txpage.h has the rules. */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -22,22 +22,29 @@ static bool ring_make(struct rds_txpages *p, gfp_t gfp)
 	ring = kmalloc_array(RDS_TXPAGES, sizeof(*ring), gfp | __GFP_NOWARN);
 	if (!ring)
 		return false;
-	/* another task sends from the same socket */
+	/*
+	 * Another task that sends from the socket may have set the ring
+	 * meanwhile.
+	 */
 	if (cmpxchg(&p->ring, NULL, ring))
 		kfree(ring);
 	return true;
 }
 
 /*
- * How many to remember: messages of the whole send buffer, with their headers, what is left at the
- * end of pages, and what a device is not through with though it was acknowledged.
+ * Number of pages to remember: enough for the messages of a full send buffer
+ * with their headers, for unused ends of pages, and for pages that a device
+ * still refers to after the acknowledgement.
  */
 static unsigned int ring_max(const struct rds_txpages *p, unsigned int size)
 {
 	return min(READ_ONCE(*p->sndbuf) / size * 2 + 2, RDS_TXPAGES);
 }
 
-/* The full page of @frag is remembered; the oldest takes its place, or none. */
+/*
+ * Remember the full page of @frag, and continue with the oldest if only the
+ * ring refers to it.
+ */
 static void ring_turn(struct rds_txpages *p, struct page_frag *frag)
 {
 	struct page *full = frag->page, *old = NULL;
@@ -62,13 +69,14 @@ static void ring_turn(struct rds_txpages *p, struct page_frag *frag)
 	frag->size = page_size(frag->page);
 }
 
-/* One that is near, and not of the last reserve. */
+/* Is the page of this NUMA node, and not of the emergency reserves? */
 static bool page_wanted(struct page *page)
 {
 	return page_to_nid(page) == numa_mem_id() && !page_is_pfmemalloc(page);
 }
 
-bool rds_txpages_refill(struct rds_txpages *p, struct page_frag *frag, size_t want, gfp_t gfp)
+bool rds_txpages_refill(struct rds_txpages *p, struct page_frag *frag,
+			size_t want, gfp_t gfp)
 {
 	if (frag->page) {
 		if (page_ref_count(frag->page) == 1) {
@@ -85,7 +93,7 @@ bool rds_txpages_refill(struct rds_txpages *p, struct page_frag *frag, size_t wa
 	return skb_page_frag_refill(want, frag, gfp);
 }
 
-/* Forget the oldest, until @keep are left. */
+/* Drop the oldest pages until @keep are left. */
 static void ring_drop(struct rds_txpages *p, unsigned int keep)
 {
 	struct page *page;
@@ -101,13 +109,17 @@ static void ring_drop(struct rds_txpages *p, unsigned int keep)
 
 static void txpages_work(struct work_struct *work)
 {
-	struct rds_txpages *p = container_of(work, struct rds_txpages, work.work);
+	struct rds_txpages *p = container_of(work, struct rds_txpages,
+					     work.work);
 	unsigned int filled;
 
 	spin_lock(&p->lock);
 	filled = p->head - p->seen;
 	p->seen = p->head;
-	/* if none was, whoever fills the next has this run again */
+	/*
+	 * If no page was filled, ring_turn() schedules the work again with the
+	 * next full page.
+	 */
 	p->held = filled;
 	if (filled)
 		schedule_delayed_work(&p->work, RDS_TXPAGES_HOLD);

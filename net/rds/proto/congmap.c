@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "proto/congmap.h"
 
-#define GROUP_BYTES	8	/* 64 ports: each once in the groups of the congestion monitor */
+#define GROUP_BYTES	8	/* 64 ports, one of each group of the congestion monitor */
 
-/* Bit g of the result is port % 64 == g, whatever the byte order of the machine. */
+/*
+ * Bit g of the result is the port of group g (port % 64 == g), on machines of
+ * any byte order.
+ */
 static u64 load_groups(const u8 *p)
 {
 	u64 v = 0;
@@ -31,11 +34,13 @@ bool rds_congmap_any(const u8 *map)
 }
 
 /**
- * rds_congmap_cleared_groups() - which monitor groups may wake up between two maps
- * @before: the map so far
- * @after: its successor
+ * rds_congmap_cleared_groups() - find the monitor groups in which a port became
+ * free
+ * @before: old map
+ * @after: new map
  *
- * Return: a mask of the groups, port modulo 64, in which some port went from 1 to 0.
+ * Return: a mask of the groups, port modulo 64, in which some port went from 1
+ * to 0.
  */
 u64 rds_congmap_cleared_groups(const u8 *before, const u8 *after)
 {

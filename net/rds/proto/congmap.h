@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A congestion map as it travels: port p is bit p % 8, least significant first, of byte p / 8.
- * None of this is atomic; a map that several contexts change is the caller's to guard.
+ * A congestion map in wire layout: port p is bit p % 8, least significant
+ * first, of byte p / 8. No function here is atomic: callers guard a map that
+ * several contexts change.
  */
 #ifndef _RDS_PROTO_CONGMAP_H
 #define _RDS_PROTO_CONGMAP_H

@@ -2,20 +2,22 @@
 #include "proto/exthdr.h"
 
 static const struct rds_ext_desc ext_table[RDS_EXT_MAX] = {
-	[RDS_EXT_VERSION]	= { RDS_EXT_VERSION,	4, "VERSION" },
-	[RDS_EXT_RDMA]		= { RDS_EXT_RDMA,	4, "RDMA" },
-	[RDS_EXT_RDMA_DEST]	= { RDS_EXT_RDMA_DEST,	8, "RDMA_DEST" },
-	[RDS_EXT_RDMA_BYTES]	= { RDS_EXT_RDMA_BYTES,	8, "RDMA_BYTES" },
-	[RDS_EXT_NPATHS]	= { RDS_EXT_NPATHS,	2, "NPATHS" },
-	[RDS_EXT_GEN_NUM]	= { RDS_EXT_GEN_NUM,	4, "GEN_NUM" },
-	[RDS_EXT_SPORT_IDX]	= { RDS_EXT_SPORT_IDX,	1, "SPORT_IDX" },
+	[RDS_EXT_VERSION] = { RDS_EXT_VERSION, 4, false, "VERSION" },
+	[RDS_EXT_RDMA] = { RDS_EXT_RDMA, 4, false, "RDMA" },
+	[RDS_EXT_RDMA_DEST] = { RDS_EXT_RDMA_DEST, 8, false, "RDMA_DEST" },
+	[RDS_EXT_RDMA_BYTES] = { RDS_EXT_RDMA_BYTES, 8, false, "RDMA_BYTES" },
+	[RDS_EXT_NPATHS] = { RDS_EXT_NPATHS, 2, false, "NPATHS" },
+	[RDS_EXT_GEN_NUM] = { RDS_EXT_GEN_NUM, 4, false, "GEN_NUM" },
+	[RDS_EXT_CAP_BITS] = { RDS_EXT_CAP_BITS, 4, true, "CAP_BITS" },
+	[RDS_EXT_SPORT_IDX] = { RDS_EXT_SPORT_IDX, 1, false, "SPORT_IDX" },
+	[RDS_EXT_CSUM] = { RDS_EXT_CSUM, 8, true, "CSUM" },
 };
 
 /**
- * rds_ext_desc() - look a type up
+ * rds_ext_desc() - look up the description of a type
  * @type: first byte of an element
  *
- * Return: its description, or NULL for one that has no known length.
+ * Return: the description, or NULL if the type has no known length.
  */
 const struct rds_ext_desc *rds_ext_desc(unsigned int type)
 {
@@ -26,25 +28,30 @@ const struct rds_ext_desc *rds_ext_desc(unsigned int type)
 
 /**
  * rds_ext_iter_init() - start at the first element
- * @it: the iterator
- * @area: the extension area; must outlive the iterator and what it returns
+ * @it: iterator
+ * @area: extension area, which must outlive the iterator and the elements that
+ *	it returns
+ * @data: whether the area is that of a data message, and not of a handshake
  */
-void rds_ext_iter_init(struct rds_ext_iter *it, const u8 area[RDS_EXTHDR_SPACE])
+void rds_ext_iter_init(struct rds_ext_iter *it, const u8 area[RDS_EXTHDR_SPACE],
+		       bool data)
 {
 	it->area = area;
 	it->pos = 0;
+	it->data = data;
 }
 
 /**
  * rds_ext_next() - take the next element
- * @it: the iterator
- * @out: the element, written only when one is returned
+ * @it: iterator
+ * @out: element, written only if 1 is returned
  *
- * Ends at a zero type, at a type of 16 or more, and when a body would run past the area.  An
- * unknown type below 16 is returned with an empty body, and parsing goes on at the very next
- * byte: that is what every peer does, so what a sender may append depends on it.
+ * The list ends at type 0, at a type of 16 or more, and where a body would run
+ * past the area.  An unknown type below 16 is returned with an empty body, and
+ * parsing continues at the next byte.  Every peer parses in this way, and
+ * senders rely on it when they append elements.
  *
- * Return: 1 with an element, 0 at the end; then it stays at the end.
+ * Return: 1 with an element; 0 at the end, and in each later call.
  */
 int rds_ext_next(struct rds_ext_iter *it, struct rds_ext *out)
 {
@@ -56,8 +63,11 @@ int rds_ext_next(struct rds_ext_iter *it, struct rds_ext *out)
 		return 0;
 	type = it->area[it->pos];
 	desc = rds_ext_desc(type);
+	if (desc && desc->data_only && !it->data)
+		desc = NULL;
 	len = desc ? desc->len : 0;
-	if (type == RDS_EXT_NONE || type >= RDS_EXT_MAX || it->pos + 1 + len > RDS_EXTHDR_SPACE) {
+	if (type == RDS_EXT_NONE || type >= RDS_EXT_MAX ||
+	    it->pos + 1 + len > RDS_EXTHDR_SPACE) {
 		it->pos = RDS_EXTHDR_SPACE;
 		return 0;
 	}
@@ -71,20 +81,23 @@ int rds_ext_next(struct rds_ext_iter *it, struct rds_ext *out)
 }
 
 /**
- * rds_ext_append() - add an element behind those already there
- * @area: the extension area, zeroed before the first element
- * @used: bytes in use, 0 before the first element; advanced on success
+ * rds_ext_append() - add an element behind those that the area has
+ * @area: extension area, zeroed before the first element
+ * @used: bytes of the area in use, 0 before the first element; advanced on
+ *	success
  * @type: a known type
  * @body: as many bytes as the type implies, in wire order
  *
- * Return: false, with nothing changed, if the type is unknown or the element does not fit.
+ * Return: false, with nothing changed, if the type is unknown or the element
+ * does not fit.
  */
-bool rds_ext_append(u8 area[RDS_EXTHDR_SPACE], unsigned int *used, enum rds_ext_type type,
-		    const void *body)
+bool rds_ext_append(u8 area[RDS_EXTHDR_SPACE], unsigned int *used,
+		    enum rds_ext_type type, const void *body)
 {
 	const struct rds_ext_desc *desc = rds_ext_desc(type);
 
-	if (!desc || *used > RDS_EXTHDR_SPACE || 1u + desc->len > RDS_EXTHDR_SPACE - *used)
+	if (!desc || *used > RDS_EXTHDR_SPACE ||
+	    1u + desc->len > RDS_EXTHDR_SPACE - *used)
 		return false;
 	area[*used] = desc->type;
 	memcpy(area + *used + 1, body, desc->len);
@@ -94,15 +107,17 @@ bool rds_ext_append(u8 area[RDS_EXTHDR_SPACE], unsigned int *used, enum rds_ext_
 
 /**
  * rds_handshake_build() - write the extension area of a handshake ping or pong
- * @area: the area; every byte is written
- * @npaths: how many paths this node supports
- * @gen: this node's boot generation, not 0
- * @sport_idx: whether our TCP source ports tell the path number
+ * @area: extension area, of which every byte is written
+ * @npaths: number of paths that this host supports
+ * @gen: generation number of this host, not 0
+ * @sport_idx: whether the TCP source ports of this host tell the number of the
+ *	path
  *
- * The order matters: an old peer knows NPATHS only and stops at the zero that is the body of
- * SPORT_IDX.
+ * The order matters: SPORT_IDX comes last, as an old peer does not know it, and
+ * stops at the zero that is its body.
  */
-void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen, bool sport_idx)
+void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
+			 bool sport_idx)
 {
 	static const u8 zero;
 	unsigned int used = 0;
@@ -121,16 +136,18 @@ void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen, bool sp
 
 /**
  * rds_handshake_parse() - read the extension area of a handshake ping or pong
- * @area: the area; any 16 bytes will do
- * @out: what it says; an element that comes twice counts with its last value
+ * @area: extension area of any content
+ * @out: contents of the handshake; of an element that comes twice the last
+ *	value counts
  */
-void rds_handshake_parse(const u8 area[RDS_EXTHDR_SPACE], struct rds_handshake *out)
+void rds_handshake_parse(const u8 area[RDS_EXTHDR_SPACE],
+			 struct rds_handshake *out)
 {
 	struct rds_ext_iter it;
 	struct rds_ext ext;
 
 	memset(out, 0, sizeof(*out));
-	rds_ext_iter_init(&it, area);
+	rds_ext_iter_init(&it, area, false);
 	while (rds_ext_next(&it, &ext)) {
 		switch (ext.type) {
 		case RDS_EXT_NPATHS:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The extension area of a header: elements of one type byte and a body whose length the type
- * implies, packed.  There is no length byte, so a parser that does not know a type reads its
- * body as further types; elements a peer may not know therefore come last, with a zero byte
- * first in their body.
+ * The extension area of a header: packed elements of one type byte and a body
+ * whose length the type implies.  There is no length byte, so a parser that
+ * does not know a type reads the body as further types.  Elements that a peer
+ * may not know therefore come last, with a zero byte first in their body.
  */
 #ifndef _RDS_PROTO_EXTHDR_H
 #define _RDS_PROTO_EXTHDR_H
@@ -11,13 +11,25 @@
 #include "proto/plat.h"
 #include <net/rds/wire.h>
 
+/**
+ * struct rds_ext_desc - a known type of element
+ * @type: first byte of the element
+ * @len: bytes of the body
+ * @data_only: only for data messages: in a handshake the type has no known
+ *	length, as old peers do not know it
+ * @name: name of the type, for output
+ */
 struct rds_ext_desc {
 	u8		type;
 	u8		len;
+	bool		data_only;
 	const char	*name;
 };
 
-/* One decoded element.  desc is NULL and body empty for a type that has no known length. */
+/*
+ * One decoded element.  desc is NULL and body empty for a type that has no
+ * known length.
+ */
 struct rds_ext {
 	u8				type;
 	u8				len;
@@ -28,26 +40,31 @@ struct rds_ext {
 struct rds_ext_iter {
 	const u8	*area;
 	unsigned int	pos;
+	bool		data;
 };
 
 const struct rds_ext_desc *rds_ext_desc(unsigned int type);
 
-void rds_ext_iter_init(struct rds_ext_iter *it, const u8 area[RDS_EXTHDR_SPACE]);
+void rds_ext_iter_init(struct rds_ext_iter *it, const u8 area[RDS_EXTHDR_SPACE],
+		       bool data);
 int rds_ext_next(struct rds_ext_iter *it, struct rds_ext *out);
-bool rds_ext_append(u8 area[RDS_EXTHDR_SPACE], unsigned int *used, enum rds_ext_type type,
-		    const void *body);
+bool rds_ext_append(u8 area[RDS_EXTHDR_SPACE], unsigned int *used,
+		    enum rds_ext_type type, const void *body);
 
-/* What a handshake ping or pong says. */
+/* Contents of a handshake ping or pong */
 struct rds_handshake {
 	u16		npaths;		/* valid if has_npaths */
 	bool		has_npaths;
 	u32		gen;		/* valid if has_gen */
 	bool		has_gen;
 	bool		sport_idx;
-	unsigned int	unknown;	/* elements that mean nothing in a handshake */
+	/* elements that mean nothing in a handshake */
+	unsigned int	unknown;
 };
 
-void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen, bool sport_idx);
-void rds_handshake_parse(const u8 area[RDS_EXTHDR_SPACE], struct rds_handshake *out);
+void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
+			 bool sport_idx);
+void rds_handshake_parse(const u8 area[RDS_EXTHDR_SPACE],
+			 struct rds_handshake *out);
 
 #endif

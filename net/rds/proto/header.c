@@ -3,7 +3,8 @@
 
 /**
  * rds_header_init() - fill a header for sending
- * @h: where; every byte is written, the extension area is left empty
+ * @h: header, of which every byte is written, those of the extension area with
+ *	0
  * @seq: number of the message on its path
  * @len: payload bytes
  * @sport: RDS port of the sender
@@ -12,7 +13,8 @@
  *
  * All arguments are in host order.
  */
-void rds_header_init(struct rds_wire_header *h, u64 seq, u32 len, u16 sport, u16 dport, u8 flags)
+void rds_header_init(struct rds_wire_header *h, u64 seq, u32 len, u16 sport,
+		     u16 dport, u8 flags)
 {
 	memset(h, 0, sizeof(*h));
 	h->seq = cpu_to_be64(seq);
@@ -23,11 +25,12 @@ void rds_header_init(struct rds_wire_header *h, u64 seq, u32 len, u16 sport, u16
 }
 
 /**
- * rds_header_decode() - bring a received header into host order
- * @h: the header; any 48 bytes will do, none is judged here
- * @out: the result
+ * rds_header_decode() - convert a received header to host order
+ * @h: header of any content; no field is checked here
+ * @out: fields in host order
  */
-void rds_header_decode(const struct rds_wire_header *h, struct rds_header_info *out)
+void rds_header_decode(const struct rds_wire_header *h,
+		       struct rds_header_info *out)
 {
 	out->seq = be64_to_cpu(h->seq);
 	out->ack = be64_to_cpu(h->ack);
@@ -38,7 +41,7 @@ void rds_header_decode(const struct rds_wire_header *h, struct rds_header_info *
 	out->credit = h->credit;
 }
 
-/* Ones-complement sum of the 24 big-endian words of a header */
+/* Ones' complement sum of the 24 big-endian words of a header */
 static u16 header_sum(const struct rds_wire_header *h)
 {
 	const u8 *p = (const u8 *)h;
@@ -54,9 +57,10 @@ static u16 header_sum(const struct rds_wire_header *h)
 
 /**
  * rds_header_csum_set() - store the checksum of a finished header
- * @h: the header, complete but for the checksum
+ * @h: header, complete except for the checksum
  *
- * A sum that comes out as 0 reads as "no checksum", which every receiver accepts as well.
+ * A checksum whose value is 0 means "no checksum", which every receiver accepts
+ * as well.
  */
 void rds_header_csum_set(struct rds_wire_header *h)
 {
@@ -66,9 +70,10 @@ void rds_header_csum_set(struct rds_wire_header *h)
 
 /**
  * rds_header_csum_ok() - verify the checksum of a received header
- * @h: the header
+ * @h: header
  *
- * Return: true when the sum is right or the sender did not compute one.
+ * Return: true if the checksum is right, or 0 because the sender did not
+ * compute one.
  */
 bool rds_header_csum_ok(const struct rds_wire_header *h)
 {

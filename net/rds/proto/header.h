@@ -17,12 +17,17 @@ struct rds_header_info {
 	u8	credit;
 };
 
-void rds_header_init(struct rds_wire_header *h, u64 seq, u32 len, u16 sport, u16 dport, u8 flags);
-void rds_header_decode(const struct rds_wire_header *h, struct rds_header_info *out);
+void rds_header_init(struct rds_wire_header *h, u64 seq, u32 len, u16 sport,
+		     u16 dport, u8 flags);
+void rds_header_decode(const struct rds_wire_header *h,
+		       struct rds_header_info *out);
 void rds_header_csum_set(struct rds_wire_header *h);
 bool rds_header_csum_ok(const struct rds_wire_header *h);
 
-/* Equality, not a test of the bit: with any other bit it is an ordinary message. */
+/*
+ * Equality, not a test of the bit: a message with any other bit set is an
+ * ordinary one.
+ */
 static inline bool rds_header_is_cong_map(u8 flags)
 {
 	return flags == RDS_WIRE_F_CONG;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * All that the files of proto/ may use from outside.  They are compiled a second time in user
- * space, for the unit tests and the fuzzers, where this header supplies the kernel's names.
+ * All names from outside that the files of proto/ may use.  The files are
+ * compiled a second time in user space, for the unit tests and the fuzzers,
+ * where this header supplies the kernel's names.
  */
 #ifndef _RDS_PROTO_PLAT_H
 #define _RDS_PROTO_PLAT_H
@@ -44,7 +45,7 @@ typedef int64_t s64;
 #define __packed	__attribute__((packed))
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* C11 static_assert wants a message, the kernel's does not */
+/* The static_assert of C11 needs a message, that of the kernel does not. */
 #undef static_assert
 #define static_assert(expr)	_Static_assert(expr, #expr)
 

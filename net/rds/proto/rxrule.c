@@ -2,16 +2,17 @@
 #include "proto/rxrule.h"
 
 /**
- * rds_rx_check() - the duplicate rule, for a message that has arrived whole
- * @expected: next number of this path, advanced when the message is kept
+ * rds_rx_check() - apply the duplicate rule to a complete message
+ * @expected: number of the next message of the path; set to @seq + 1 if the
+ *	message is kept
  * @seq: number of the message
- * @flags: flags of its header
+ * @flags: flags of the header of the message
  *
- * Only a message marked as retransmitted can be a duplicate.  Any other is kept and sets the
- * number, backwards too: cancelled messages leave holes, and a peer that restarted counts from
- * 1 again.
+ * Only a message that is flagged as retransmitted can be a duplicate.  Any
+ * other message is kept and sets @expected, also backwards: cancelled messages
+ * leave holes, and a peer that restarted counts from 1 again.
  *
- * Return: RDS_RX_DUP for a message that was kept before.
+ * Return: RDS_RX_DUP if the message was kept before, else RDS_RX_ACCEPT.
  */
 enum rds_rx_verdict rds_rx_check(u64 *expected, u64 seq, u8 flags)
 {

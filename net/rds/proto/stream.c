@@ -3,15 +3,16 @@
 #include <net/rds/stream.h>
 
 /**
- * rds_stream_init() - stand before the first message of a stream
- * @s: the parser
+ * rds_stream_init() - start before the first message of a stream
+ * @s: parser
  */
 void rds_stream_init(struct rds_stream *s)
 {
 	memset(s, 0, sizeof(*s));
 }
 
-static enum rds_stream_ev feed_header(struct rds_stream *s, const u8 *p, size_t n, size_t *used)
+static enum rds_stream_ev feed_header(struct rds_stream *s, const u8 *p,
+				      size_t n, size_t *used)
 {
 	size_t take = sizeof(s->hdr) - s->hdr_have;
 	u32 len;
@@ -34,18 +35,20 @@ static enum rds_stream_ev feed_header(struct rds_stream *s, const u8 *p, size_t 
 }
 
 /**
- * rds_stream_feed() - take bytes in, up to the next event
- * @s: the parser
- * @p: bytes of the stream, following those used before; not kept
- * @n: how many; with 0 nothing happens and RDS_STREAM_NEED_MORE is returned
- * @used: how many belong to the event; call again with the rest
+ * rds_stream_feed() - parse bytes up to the next event
+ * @s: parser
+ * @p: next bytes of the stream; not used after the return
+ * @n: number of bytes at @p; with 0 the parser does not move and wants more
+ * @used: set to the number of bytes that belong to the event; the next call
+ *	starts behind them
  *
- * There is no way to find the next message once a length is wrong, so a bad one ends the
- * stream: the connection has to be dropped.
+ * A wrong length makes it impossible to find the next message, so it ends the
+ * stream: the caller has to drop the connection.
  *
  * Return: see &enum rds_stream_ev.
  */
-enum rds_stream_ev rds_stream_feed(struct rds_stream *s, const u8 *p, size_t n, size_t *used)
+enum rds_stream_ev rds_stream_feed(struct rds_stream *s, const u8 *p, size_t n,
+				   size_t *used)
 {
 	*used = 0;
 	if (s->bad)

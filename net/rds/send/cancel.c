@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* RDS_CANCEL_SENT_TO, and the end of a socket that has messages on their way. */
-#include "endpoint/endpoint.h"
+/*
+ * RDS_CANCEL_SENT_TO, and the unacknowledged messages of a socket that closes.
+ */
 #include "send/internal.h"
+#include "sock/state.h"
 
-/* May the message be taken off its list, or is it in use by transmitter or transport? */
-static bool cancel_can_unlink(const struct rds_txq *txq, const struct rds_message *m, bool sending)
+/*
+ * Can the message be taken off its list, or is it in use by the transmitter or
+ * the transport?
+ */
+static bool cancel_can_unlink(const struct rds_txq *txq,
+			      const struct rds_message *m, bool sending)
 {
 	if (sending && (txq->busy || rds_txq_is_partial(txq, m)))
 		return false;
-	/* TCP may read lent pages until they are acknowledged, the lender must not know before */
+	/*
+	 * TCP reads lent pages until the acknowledgement: neither unpin nor
+	 * report them before.
+	 */
 	return !(m->zcopy && m->flags & RDS_MSG_STARTED);
 }
 
 /*
- * Leave a message that cannot be taken off, so that it is neither repeated nor charged.  If it
- * has lent pages and its sender is there to be told about them, it stays his until they are
- * free.
+ * Mark a message that cannot be taken off its list: it is not retransmitted,
+ * and its charge ends now.  Unless the socket closes, a zero-copy message keeps
+ * owner and charge until its pages are unpinned, so that its cookie can be
+ * reported.
  */
 static void cancel_mark(struct rds_message *m, bool closing)
 {
@@ -28,20 +38,23 @@ static void cancel_mark(struct rds_message *m, bool closing)
 	rds_sock_sent(rs, m->len, 1);
 }
 
-static void cancel_list(struct rds_txq *txq, struct list_head *list, struct rds_sock *rs,
-			int dport, struct list_head *done)
+static void cancel_list(struct rds_txq *txq, struct list_head *list,
+			struct rds_sock *rs, int dport, struct list_head *done)
 {
 	struct rds_message *m, *next;
 
 	list_for_each_entry_safe(m, next, list, tx.list) {
-		if (m->owner != rs || (dport >= 0 && rds_message_dport(m) != dport))
+		if (m->owner != rs ||
+		    (dport >= 0 && rds_message_dport(m) != dport))
 			continue;
 		if (!cancel_can_unlink(txq, m, list == &txq->sending)) {
 			cancel_mark(m, dport < 0);
 			continue;
 		}
 		if (txq->batch.cur == &m->tx)
-			txq->batch.cur = list_is_last(&m->tx.list, list) ? NULL : &next->tx;
+			txq->batch.cur = list_is_last(&m->tx.list, list) ?
+						 NULL :
+						 &next->tx;
 		rds_txq_unlink(txq, m, done);
 	}
 }

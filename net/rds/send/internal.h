@@ -12,31 +12,33 @@ static inline struct rds_message *rds_txq_msg(struct list_head *node)
 	return list_entry(node, struct rds_message, tx.list);
 }
 
-/* Did the transport take the first bytes of the message the transmitter stands at? */
-static inline bool rds_txq_is_partial(const struct rds_txq *txq, const struct rds_message *m)
+/* Has the transport taken a part of the message, and not all of it? */
+static inline bool rds_txq_is_partial(const struct rds_txq *txq,
+				      const struct rds_message *m)
 {
 	return txq->batch.cur == &m->tx && txq->batch.off;
 }
 
-/* Take a message off its list for good.  The lock is held. */
+/* Move a message from its list to @done, which rds_txq_release() frees. */
 static inline void rds_txq_unlink(struct rds_txq *txq, struct rds_message *m,
 				  struct list_head *done)
 {
 	lockdep_assert_held(&txq->lock);
 	if (m->flags & RDS_MSG_PROBE)
 		txq->nr_probes--;
-	if (unlikely(m->memop))
-		rds_memop_detach(m->memop);
+	if (unlikely(m->request))
+		rds_request_detach(m->request);
 	list_move_tail(&m->tx.list, done);
 }
 
 /*
- * Free messages that are on no queue and account for them.  No locks held; the caller has been
- * in one RCU read section since before it took them off their queue.
+ * Free messages that were taken off their queue, and end their charge.  The
+ * caller does not hold the lock of the queue, and entered its RCU read section
+ * before it took the messages off: their owners may close meanwhile.
  */
 void rds_txq_release(struct list_head *done);
 
-/* Move what is acknowledged from inflight to @done.  The lock is held. */
+/* Move acknowledged messages from `inflight` to @done. */
 void rds_txq_retire(struct rds_txq *txq, struct list_head *done);
 
 #endif

@@ -3,12 +3,13 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 
-#include "endpoint/endpoint.h"
 #include "netns.h"
 #include "send/internal.h"
+#include "sock/state.h"
 #include <net/rds/transport.h>
 
-void rds_txq_init(struct rds_txq *txq, struct rds_path *path, struct rds_net *rn,
+void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
+		  struct rds_net *rn,
 		  struct rds_message *(*map_fn)(struct rds_path *path))
 {
 	static struct lock_class_key __maybe_unused xmit_key;
@@ -29,23 +30,28 @@ void rds_txq_init(struct rds_txq *txq, struct rds_path *path, struct rds_net *rn
 #endif
 }
 
-/* Tell the owner of several messages of his at once. */
-static void txq_account(struct rds_sock *owner, unsigned int bytes, unsigned int msgs)
+/* End the charge of several messages of one owner at once. */
+static void txq_account(struct rds_sock *owner, unsigned int bytes,
+			unsigned int msgs)
 {
 	if (owner)
 		rds_sock_sent(owner, bytes, msgs);
 }
 
-/* The owner hears of his pages after they are his again. */
+/* Report the zero-copy cookie only after the pages are unpinned. */
 static void txq_free(struct rds_message *m)
 {
 	struct rds_sock *owner = m->zcopy ? m->owner : NULL;
 	u32 cookie = m->zcopy ? m->zcopy->cookie : 0;
 
-	/* what was not done for a peer that is gone is not the sender's doing */
-	if (unlikely(m->memop))
-		rds_memop_release(m->memop, m->flags & RDS_MSG_FLUSH ? RDS_OP_DROPPED :
-								      RDS_OP_CANCELED);
+	/*
+	 * A reboot of the peer fails operations that were not posted; else they
+	 * are cancelled.
+	 */
+	if (unlikely(m->request))
+		rds_request_release(m->request, m->flags & RDS_MSG_FLUSH ?
+							RDS_OP_DROPPED :
+							RDS_OP_CANCELED);
 	rds_message_free(m);
 	if (owner)
 		rds_sock_zcopy_done(owner, cookie);
@@ -99,7 +105,7 @@ void rds_txq_acked(struct rds_txq *txq, u64 pos)
 	rcu_read_unlock();
 }
 
-void rds_txq_op_done(struct rds_txq *txq, struct rds_memop_op *op)
+void rds_txq_operation_done(struct rds_txq *txq, struct rds_operation *op)
 {
 	struct rds_message *m;
 	LIST_HEAD(done);
@@ -107,25 +113,32 @@ void rds_txq_op_done(struct rds_txq *txq, struct rds_memop_op *op)
 	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
 	m = op->msg;
-	/* the transmitter sees to what it has in its hands */
-	if (m && m->flags & RDS_MSG_STARTED && rds_memop_over(m->memop))
+	/*
+	 * Before STARTED is set the transmitter owns the message; txq_collect()
+	 * retires it.
+	 */
+	if (m && m->flags & RDS_MSG_STARTED && rds_request_over(m->request))
 		rds_txq_unlink(txq, m, &done);
 	spin_unlock_bh(&txq->lock);
 	rds_txq_release(&done);
 	rcu_read_unlock();
 }
 
-void rds_op_done(struct rds_path *path, struct rds_op *op, enum rds_op_status status)
+void rds_operation_done(struct rds_path *path, struct rds_tx_operation *op,
+			enum rds_operation_status status)
 {
-	struct rds_memop_op *o = rds_to_memop_op(op);
+	struct rds_operation *o = rds_to_operation(op);
 
-	rds_memop_finish(o, status);
-	/* only then its message may have come to its end */
+	rds_operation_finish(o, status);
+	/*
+	 * Only the message of a silent operation ends with it: no
+	 * acknowledgement comes for it.
+	 */
 	if (o->silent)
-		rds_txq_op_done(path->txq, o);
-	rds_memop_op_put(o);
+		rds_txq_operation_done(path->txq, o);
+	rds_operation_put(o);
 }
-EXPORT_SYMBOL_NS_GPL(rds_op_done, RDS_NS);
+EXPORT_SYMBOL_NS_GPL(rds_operation_done, RDS_NS);
 
 void rds_txq_open(struct rds_txq *txq)
 {
@@ -152,7 +165,10 @@ void rds_txq_shut(struct rds_txq *txq)
 void rds_txq_close(struct rds_txq *txq)
 {
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
-	/* we wait for the transmitter as for the holder of a lock */
+	/*
+	 * Tell lockdep that this waits for the transmitter as for the holder of
+	 * a lock.
+	 */
 	lock_map_acquire(&txq->xmit_map);
 	lock_map_release(&txq->xmit_map);
 #endif
@@ -160,23 +176,24 @@ void rds_txq_close(struct rds_txq *txq)
 	wait_event(txq->idle, !READ_ONCE(txq->busy));
 }
 
-/* Is the message sent again over the next connection? */
+/* Is the message retransmitted over the next connection of the path? */
 static bool txq_repeats(struct rds_message *m)
 {
 	if (m->flags & (RDS_MSG_CANCELLED | RDS_MSG_FLUSH | RDS_MSG_MAP))
 		return false;
-	if (likely(!m->memop))
+	if (likely(!m->request))
 		return true;
-	if (!rds_memop_again(m->memop))
+	if (!rds_request_again(m->request))
 		return false;
-	if (m->memop->ops.posted)
-		m->tx.ops = NULL;
+	if (m->request->tx.posted)
+		m->tx.request = NULL;
 	return true;
 }
 
 /*
- * What was begun goes out again flagged, what was not goes out as it is.  The transport has told
- * how all operations ended that it posted.
+ * Messages that were begun are flagged as retransmitted, the others are not
+ * changed.  The transport has called rds_operation_done() for each operation
+ * that it posted.
  */
 void rds_txq_rewind(struct rds_txq *txq)
 {
@@ -209,10 +226,12 @@ void rds_txq_rewind(struct rds_txq *txq)
 }
 
 /*
- * Wire 2.7.  The pong that answers the handshake keeps the number it has, whatever is not begun
- * yet is numbered anew, and what the old incarnation may have had is not repeated.  If the path
- * is not up there is no such pong, and a probe with a high number would make the peer take what
- * comes after it for old.
+ * protocol.rst 2.7: messages in `inflight`, which the old incarnation of the
+ * peer may have, are not retransmitted, and messages in `queue` are numbered
+ * from 1.  While the path is up, probes in `queue` keep their numbers, as one
+ * of them is the pong that answers the handshake.  While the path is down there
+ * is no such pong, and a probe with a high number would make the peer take
+ * later messages for duplicates.
  */
 void rds_txq_peer_rebooted(struct rds_txq *txq)
 {
@@ -233,7 +252,8 @@ void rds_txq_peer_rebooted(struct rds_txq *txq)
 
 static bool txq_is_empty(const struct rds_txq *txq)
 {
-	return list_empty(&txq->queue) && list_empty(&txq->sending) && list_empty(&txq->inflight);
+	return list_empty(&txq->queue) && list_empty(&txq->sending) &&
+	       list_empty(&txq->inflight);
 }
 
 bool rds_txq_empty(struct rds_txq *txq)
@@ -267,13 +287,16 @@ u64 rds_txq_next_seq(struct rds_txq *txq)
 	return seq;
 }
 
-static void txq_visit_list(struct rds_txq *txq, struct list_head *list, bool started,
-			   void (*fn)(const struct rds_message *m, void *arg), void *arg)
+static void txq_visit_list(struct rds_txq *txq, struct list_head *list,
+			   bool started,
+			   void (*fn)(const struct rds_message *m, void *arg),
+			   void *arg)
 {
 	struct rds_message *m;
 
 	list_for_each_entry(m, list, tx.list) {
-		bool begun = m->flags & RDS_MSG_STARTED || rds_txq_is_partial(txq, m);
+		bool begun = m->flags & RDS_MSG_STARTED ||
+			     rds_txq_is_partial(txq, m);
 
 		if (!(m->flags & RDS_MSG_MAP) && begun == started)
 			fn(m, arg);
@@ -281,7 +304,8 @@ static void txq_visit_list(struct rds_txq *txq, struct list_head *list, bool sta
 }
 
 void rds_txq_visit(struct rds_txq *txq, bool started,
-		   void (*fn)(const struct rds_message *m, void *arg), void *arg)
+		   void (*fn)(const struct rds_message *m, void *arg),
+		   void *arg)
 {
 	spin_lock_bh(&txq->lock);
 	txq_visit_list(txq, &txq->inflight, started, fn, arg);

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The transmit side of a path: messages waiting, being handed to the transport, and waiting for
- * their acknowledgement, and the gate through which at most one transmitter passes.
+ * The transmit side of a path: messages that are queued, that are being handed
+ * to the transport, and that wait for their acknowledgement; and the gate,
+ * which admits at most one transmitter.
  *
  *	queue --> sending --> inflight --> acknowledged, freed
  *	  ^_________|____________|   (path lost: back to the front, in order)
  *
- * Locking: rds_txq.lock (bottom halves off) guards everything here, including the fields of
- * messages on the lists.  While `busy` is set, one context, the transmitter, owns the list
- * `sending` and the batch: others may read the list under the lock and set flags in its
- * messages, but neither add nor remove.  The transmitter works without the lock and takes it
- * to move messages.  `busy` is annotated as a lock (xmit_map), so lockdep knows about it.
+ * Locking: rds_txq.lock (bottom halves off) guards all fields of the queue, and
+ * the fields of the messages on its lists.  While `busy` is set, one context,
+ * the transmitter, owns the list `sending` and the batch: other contexts may
+ * read the list and set flags in its messages under the lock, but neither add
+ * messages nor remove them.  The transmitter works without the lock and takes
+ * it to move messages.  For lockdep `busy` is annotated as a lock (xmit_map).
  *
- * The gate: transmission needs `open`.  rds_txq_close() clears it and waits for the transmitter
- * to leave; after it nobody is inside the transport's ->xmit().  A context that finds `busy`
- * set has put its message on the queue under the same lock that the transmitter takes before
- * it leaves, so the transmitter sees it.
+ * The gate: a transmitter needs `open`.  rds_txq_close() clears `open` and
+ * waits until the transmitter leaves; after that no context is inside the
+ * transport's ->xmit().  A context that finds `busy` set has queued its message
+ * under the lock that the transmitter takes before it leaves, so the
+ * transmitter sees the message.
  *
- * Order: a socket's locks are never taken inside; released messages are accounted to their
- * sockets after the lock is dropped, within one RCU read section.
+ * Order: no spin lock of a socket is taken inside rds_txq.lock.  Messages are
+ * released after the lock is dropped, within one RCU read section.  Only
+ * cancelling ends a charge, and may wake senders, under the lock.
  */
 #ifndef _RDS_SEND_TXQ_H
 #define _RDS_SEND_TXQ_H
@@ -30,44 +34,54 @@
 
 #include <net/rds/tx.h>
 
-struct rds_memop_op;
+struct rds_operation;
 struct rds_message;
 struct rds_path;
 struct rds_net;
 struct rds_sock;
 
-/* Probes of the kernel's own that may wait on one path; more are counted and not sent. */
+/*
+ * Probes that the lists of one path may hold; further ones are dropped and
+ * counted.
+ */
 #define RDS_TXQ_MAX_PROBES	1024
 
-/* A message of at least this size is transmitted by its sender, if nobody else does already. */
+/*
+ * From this size on, with header, a sender transmits unless another context
+ * does so already.
+ */
 #define RDS_TXQ_DIRECT_BYTES	32768
 
 /**
  * struct rds_txq - transmit state of one path
- * @lock: see above
- * @path: whose
+ * @lock: guards all fields and the messages on the lists, see Locking
+ * @path: path of the queue
  * @rn: namespace, for counters
- * @queue: not yet given to the transport
- * @sending: given in part or about to be; belongs to the transmitter while @busy
- * @inflight: taken by the transport, not yet acknowledged
- * @batch: the transmitter's place in @sending
- * @next_seq: number for the next message queued, from 1
- * @una: everything before this position is acknowledged
- * @map_fn: makes the congestion map message when one is due; NULL if maps do not travel
- * @map_end: position just past the last map that was made and sent since rds_txq_probe(), or
- *	U64_MAX
+ * @queue: messages that no transmitter has taken
+ * @sending: messages being handed to the transport; owned by the transmitter
+ *	while @busy
+ * @inflight: messages that the transport has taken and the peer has not
+ *	acknowledged
+ * @batch: position of the transmitter in @sending
+ * @next_seq: number of the next message that is queued, from 1
+ * @una: position up to which the peer has acknowledged all bytes or messages
+ * @map_fn: makes a congestion map message when one is due; NULL if the path
+ *	sends no maps
+ * @map_end: position just past the map that rds_txq_probe() asked for; U64_MAX
+ *	until the transport has taken it
  * @nr_probes: RDS_MSG_PROBE messages on all lists
- * @open: the path is up
- * @busy: a transmitter is inside
- * @blocked: the transport has no room; rds_path_writable() clears it
- * @map_due: a congestion map goes out before the next message
- * @used: a message that counts was handed to the transport, once in the life of the queue
- * @last_send: when a message was sent that may be part of a stream, by local_clock()
- * @gone: the path is being destroyed; nothing can be queued any more
- * @probe_due: that map is one whose acknowledgement is waited for
- * @room: the transport had room again while a transmitter was inside
- * @idle: rds_txq_close() sleeps here until @busy is clear
- * @xmit_map: lockdep's view of @busy
+ * @open: the path is up, so transmitters are admitted
+ * @busy: a transmitter is inside the gate
+ * @blocked: the transport has no room; rds_path_writable() clears the flag
+ * @map_due: a congestion map is sent before the next message
+ * @used: a message was put on @inflight; never cleared
+ * @last_send: time of the last message that may be part of a stream, by
+ *	local_clock()
+ * @gone: the path is being destroyed: the queue refuses messages
+ * @probe_due: the next map is a probe, whose acknowledgement is waited for
+ * @room: rds_path_writable() was called since ->xmit() was entered
+ * @idle: wait queue of rds_txq_close(), which waits until @busy is clear
+ * @xmit_map: @busy as a lock, for lockdep
  */
 struct rds_txq {
 	spinlock_t		lock;
@@ -97,61 +111,85 @@ struct rds_txq {
 #endif
 };
 
-/* How rds_txq_run() left the queue */
+/* State in which rds_txq_send() and rds_txq_run() leave the queue */
 enum rds_txq_state {
-	RDS_TXQ_IDLE,		/* nothing left, or somebody else is at it */
+	RDS_TXQ_IDLE,		/* no message is left, or another context transmits */
 	RDS_TXQ_WAITS,		/* the transport has no room, or the gate is closed */
-	RDS_TXQ_MORE,		/* more is waiting: have rds_txq_run() run by the worker */
+	RDS_TXQ_MORE,		/* messages are left: the worker has to call rds_txq_run() */
 	RDS_TXQ_GONE,		/* not queued: the path is being destroyed */
 };
 
-void rds_txq_init(struct rds_txq *txq, struct rds_path *path, struct rds_net *rn,
+void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
+		  struct rds_net *rn,
 		  struct rds_message *(*map_fn)(struct rds_path *path));
 
-/* Free all messages; nobody may use the queue any more. */
+/* Free all messages.  No other context may use the queue any more. */
 void rds_txq_destroy(struct rds_txq *txq);
 
 /**
- * rds_txq_send - put a message on the queue and transmit, if nobody else does
- * @txq: the queue
- * @m: numbered here; the queue's from here on, unless RDS_TXQ_GONE is returned
+ * rds_txq_send - queue a message, and transmit it or leave it to the worker
+ * @txq: queue
+ * @m: message, numbered here; owned by the queue unless RDS_TXQ_GONE is
+ *	returned
  *
  * Context: process, may sleep, no locks held.
+ * Return: RDS_TXQ_MORE also if the message is part of a stream, which the
+ * worker transmits.
  */
 enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m);
 
 /**
- * rds_txq_add_probe - put a message of the kernel's own on the queue
- * @txq: the queue
- * @m: as in rds_txq_send(); freed if too many are waiting
+ * rds_txq_add - queue a message
+ * @txq: queue that the caller keeps from being abandoned
+ * @m: message, numbered here; owned by the queue from here on
+ *
+ * Context: any but hard interrupts.  The caller calls rds_txq_run() afterwards.
+ */
+void rds_txq_add(struct rds_txq *txq, struct rds_message *m);
+
+/**
+ * rds_txq_add_probe - queue a probe, or free it
+ * @txq: queue
+ * @m: probe, numbered here; freed if the lists hold RDS_TXQ_MAX_PROBES or the
+ *	path is being destroyed, else owned by the queue
  *
  * Context: any but hard interrupts.
- * Return: true if the caller should have rds_txq_run() run.
+ * Return: true if the caller has to get rds_txq_run() called.
  */
 bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m);
 
 /**
- * rds_txq_run - transmit what is queued, if nobody else does
- * @txq: the queue
+ * rds_txq_run - transmit the queued messages, unless another context does
+ * @txq: queue
  *
  * Context: process, may sleep, no locks held.
  */
 enum rds_txq_state rds_txq_run(struct rds_txq *txq);
 
-/* A map is due.  Returns whether the queue should be run. */
+/*
+ * Have a map sent before the next message.  Returns whether rds_txq_run() has
+ * to be called.
+ */
 bool rds_txq_map_due(struct rds_txq *txq);
 
 /*
- * Have a map sent, and learn whether the peer acknowledged it: a sign of life that nothing sent
- * before can give.
+ * Have a map sent as a probe, and ask whether the peer has acknowledged it.
+ * Only the acknowledgement of bytes that are sent from now on proves that the
+ * peer is alive.
  */
 void rds_txq_probe(struct rds_txq *txq);
 bool rds_txq_probe_acked(struct rds_txq *txq);
 
-/* Room again.  Returns whether the queue should be run. */
+/*
+ * Note that the transport has room again.  Returns whether rds_txq_run() has to
+ * be called.
+ */
 bool rds_txq_unblock(struct rds_txq *txq);
 
-/* Open the gate: positions start at 0, a map goes first.  Any context. */
+/*
+ * Open the gate.  Positions start at 0; if the path sends maps, one goes first.
+ * Any context.
+ */
 void rds_txq_open(struct rds_txq *txq);
 
 /* Close the gate and wait until no transmitter is inside.  May sleep. */
@@ -160,42 +198,61 @@ void rds_txq_close(struct rds_txq *txq);
 /* Close the gate without waiting. */
 void rds_txq_shut(struct rds_txq *txq);
 
-/* Retire everything before @pos. */
+/* Retire the messages that end at @pos or before. */
 void rds_txq_acked(struct rds_txq *txq, u64 pos);
 
 /*
- * An operation is over whose message may be one that is not sent itself: then it is retired, as
- * no acknowledgement comes for it.
+ * Retire the message of a finished operation, if the message is not sent itself
+ * and all its operations are finished: no acknowledgement comes for such a
+ * message.
  */
-void rds_txq_op_done(struct rds_txq *txq, struct rds_memop_op *op);
+void rds_txq_operation_done(struct rds_txq *txq, struct rds_operation *op);
 
-/* After rds_txq_close(): everything unacknowledged back to the front of the queue, flagged. */
+/*
+ * After rds_txq_close(): put unacknowledged messages back to the front, to be
+ * retransmitted.
+ */
 void rds_txq_rewind(struct rds_txq *txq);
 
-/* The peer rebooted: number anew, and do not repeat what it may have had. */
+/*
+ * After a reboot of the peer: number from 1, and do not retransmit what it may
+ * have received.
+ */
 void rds_txq_peer_rebooted(struct rds_txq *txq);
 
 /**
- * rds_txq_cancel - drop a socket's messages
- * @txq: the queue
- * @rs: socket
- * @dport: to this port only, host order; -1 for all
+ * rds_txq_cancel - drop messages of a socket
+ * @txq: queue
+ * @rs: socket that owns the messages
+ * @dport: destination port of the messages, host order; -1 for all, as the
+ *	socket closes
  *
- * A message the transport has part of is finished, but not charged any more.
+ * Messages that are being handed to the transport, and zero-copy messages that
+ * were begun, stay on their lists, but are not retransmitted.  Their charge
+ * ends here, except that of zero-copy messages of a socket that does not close.
  */
 void rds_txq_cancel(struct rds_txq *txq, struct rds_sock *rs, int dport);
 
-/* Is nothing queued, being sent or unacknowledged? */
+/*
+ * Is the queue without messages, be they queued, being sent or unacknowledged?
+ */
 bool rds_txq_empty(struct rds_txq *txq);
 
-/* Let nothing be queued any more, if nothing is; or, with @force, anyway. */
+/*
+ * Abandon the queue if it is empty or @force is set; returns whether one of
+ * both holds.
+ */
 bool rds_txq_abandon(struct rds_txq *txq, bool force);
 
-/* For dumps.  fn runs under the queue's lock. */
+/*
+ * For dumps: call @fn under the lock for all messages, without maps, that are
+ * @started or not.
+ */
 void rds_txq_visit(struct rds_txq *txq, bool started,
-		   void (*fn)(const struct rds_message *m, void *arg), void *arg);
+		   void (*fn)(const struct rds_message *m, void *arg),
+		   void *arg);
 
-/* Number the next message will get */
+/* Number of the next message that is queued */
 u64 rds_txq_next_seq(struct rds_txq *txq);
 
 extern unsigned int rds_send_batch_count;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The transmit loop.  Whoever finds the gate free takes everything that is queued, hands it to
- * the transport in one call, and looks again before it leaves; nothing is ever held back to
- * become part of a larger call.
+ * The transmit loop.  A context that finds the gate free takes all queued
+ * messages, hands them to the transport in one call, and looks at the queue
+ * again before it leaves.  No transmitter holds a message back to make a later
+ * call larger.
  */
 #include <linux/module.h>
 
-#include "endpoint/endpoint.h"
 #include "netns.h"
 #include "send/internal.h"
+#include "sock/state.h"
 #include <net/rds/transport.h>
 
 unsigned int rds_send_batch_count = 1024;
@@ -16,8 +17,9 @@ module_param_named(send_batch_count, rds_send_batch_count, uint, 0444);
 MODULE_PARM_DESC(send_batch_count,
 		 "messages one transmitter sends before it hands over; 0 means no limit");
 
-unsigned int rds_tx_fill_bvec(const struct rds_tx_batch *batch, struct bio_vec *bv,
-			      unsigned int max, size_t *bytes)
+unsigned int rds_tx_fill_bvec(const struct rds_tx_batch *batch,
+			      struct bio_vec *bv, unsigned int max,
+			      size_t *bytes)
 {
 	struct rds_tx_msg *m = batch->cur;
 	unsigned int skip = batch->off, n = 0, i;
@@ -32,7 +34,8 @@ unsigned int rds_tx_fill_bvec(const struct rds_tx_batch *batch, struct bio_vec *
 				skip -= v->bv_len;
 				continue;
 			}
-			bvec_set_page(&bv[n], v->bv_page, v->bv_len - skip, v->bv_offset + skip);
+			bvec_set_page(&bv[n], v->bv_page, v->bv_len - skip,
+				      v->bv_offset + skip);
 			sum += bv[n++].bv_len;
 			skip = 0;
 		}
@@ -58,13 +61,15 @@ void rds_tx_advance(struct rds_tx_batch *batch, size_t bytes)
 		batch->pos += left;
 		batch->off = 0;
 		m->end = batch->pos;
-		m = list_is_last(&m->list, batch->head) ? NULL : list_next_entry(m, list);
+		m = list_is_last(&m->list, batch->head) ?
+			    NULL :
+			    list_next_entry(m, list);
 	}
 	batch->cur = m;
 }
 EXPORT_SYMBOL_NS_GPL(rds_tx_advance, RDS_NS);
 
-/* Become the transmitter, if there is none and there is a use for one.  The lock is held. */
+/* Become the transmitter, unless there is one or it could not send anything. */
 static bool txq_enter(struct rds_txq *txq)
 {
 	lockdep_assert_held(&txq->lock);
@@ -74,7 +79,8 @@ static bool txq_enter(struct rds_txq *txq)
 		rds_stats_inc(txq->rn, send_lock_contention);
 		return false;
 	}
-	if (list_empty(&txq->queue) && list_empty(&txq->sending) && !txq->map_due) {
+	if (list_empty(&txq->queue) && list_empty(&txq->sending) &&
+	    !txq->map_due) {
 		rds_stats_inc(txq->rn, send_queue_empty);
 		return false;
 	}
@@ -82,26 +88,33 @@ static bool txq_enter(struct rds_txq *txq)
 	return true;
 }
 
-/* Stop being it.  The lock is held. */
+/* Stop being the transmitter. */
 static void txq_leave(struct rds_txq *txq)
 {
 	lockdep_assert_held(&txq->lock);
 	txq->busy = false;
-	/* rds_txq_close() cleared open under the lock before it began to wait */
+	/*
+	 * rds_txq_close() clears `open` under the lock before it waits, so no
+	 * wake-up is missed.
+	 */
 	if (!txq->open)
 		wake_up_all(&txq->idle);
 }
 
-/* Everything that waits joins the batch. */
+/* Append all queued messages to the batch. */
 static void txq_refill(struct rds_txq *txq)
 {
 	lockdep_assert_held(&txq->lock);
 	if (!txq->batch.cur && !list_empty(&txq->queue))
-		txq->batch.cur = list_first_entry(&txq->queue, struct rds_tx_msg, list);
+		txq->batch.cur = list_first_entry(&txq->queue,
+						  struct rds_tx_msg, list);
 	list_splice_tail_init(&txq->queue, &txq->sending);
 }
 
-/* Make the map that is due and put it in front of all that is not begun.  Drops the lock. */
+/*
+ * Make the map that is due, and put it before the first message that is not
+ * begun.  Drops the lock meanwhile.  Returns false without memory.
+ */
 static bool txq_add_map(struct rds_txq *txq)
 {
 	struct rds_tx_batch *batch = &txq->batch;
@@ -109,7 +122,10 @@ static bool txq_add_map(struct rds_txq *txq)
 	bool probe;
 
 	lockdep_assert_held(&txq->lock);
-	/* first forget, then look at the map: a change after the look sets it again */
+	/*
+	 * Clear map_due before the map is read: a change after the read sets it
+	 * again.
+	 */
 	txq->map_due = false;
 	probe = txq->probe_due;
 	txq->probe_due = false;
@@ -129,13 +145,18 @@ static bool txq_add_map(struct rds_txq *txq)
 	if (batch->cur && batch->off) {
 		list_add(&map->tx.list, &batch->cur->list);
 	} else {
-		list_add_tail(&map->tx.list, batch->cur ? &batch->cur->list : &txq->sending);
+		list_add_tail(&map->tx.list,
+			      batch->cur ? &batch->cur->list : &txq->sending);
 		batch->cur = &map->tx;
 	}
 	return true;
 }
 
-/* Messages the transport has taken wait for their acknowledgement, maps have none. */
+/*
+ * Sort the messages that the transport has taken.  Maps, which are not
+ * acknowledged, and messages that end with their operations go to @done, all
+ * others to `inflight`.  Returns their number.
+ */
 static unsigned int txq_collect(struct rds_txq *txq, struct list_head *done)
 {
 	struct rds_message *m, *next;
@@ -151,19 +172,22 @@ static unsigned int txq_collect(struct rds_txq *txq, struct list_head *done)
 			if (m->flags & RDS_MSG_PROBE)
 				txq->map_end = m->tx.end;
 			rds_txq_unlink(txq, m, done);
-		} else if (unlikely(m->memop) && rds_memop_over(m->memop)) {
+		} else if (unlikely(m->request) &&
+			   rds_request_over(m->request)) {
 			rds_txq_unlink(txq, m, done);
 		} else {
 			list_move_tail(&m->tx.list, &txq->inflight);
 			txq->used = true;
 		}
 	}
-	/* what was acknowledged meanwhile could not be retired while it was ours */
+	/*
+	 * The peer may have acknowledged messages while they were on `sending`.
+	 */
 	rds_txq_retire(txq, done);
 	return n;
 }
 
-/* One call of the transport.  Takes the lock away and gives it back. */
+/* Call the transport once.  Drops the lock meanwhile. */
 static enum rds_tx_result txq_call(struct rds_txq *txq, unsigned int *sent)
 	__must_hold(&txq->lock)
 {
@@ -177,7 +201,10 @@ static enum rds_tx_result txq_call(struct rds_txq *txq, unsigned int *sent)
 	spin_lock_bh(&txq->lock);
 	*sent += txq_collect(txq, &done);
 	if (!list_empty(&done)) {
-		/* from before the lock goes until the owners are done with */
+		/*
+		 * Owners are used after the lock is dropped, so the RCU section
+		 * begins before.
+		 */
 		rcu_read_lock();
 		spin_unlock_bh(&txq->lock);
 		rds_txq_release(&done);
@@ -187,7 +214,10 @@ static enum rds_tx_result txq_call(struct rds_txq *txq, unsigned int *sent)
 	return res;
 }
 
-/* Transmit until nothing is left, there is no room, or the share is used up. */
+/*
+ * Transmit until no message is left, there is no room, or send_batch_count is
+ * reached.
+ */
 static enum rds_txq_state txq_loop(struct rds_txq *txq)
 	__must_hold(&txq->lock)
 {
@@ -214,14 +244,16 @@ static enum rds_txq_state txq_loop(struct rds_txq *txq)
 	}
 }
 
-/* The lock is held on entry and not on return. */
+/* Transmit, if the gate admits this context.  Releases the lock. */
 static enum rds_txq_state txq_transmit(struct rds_txq *txq)
 	__releases(&txq->lock)
 {
 	enum rds_txq_state state;
 
+	lockdep_assert_held(&txq->lock);
 	if (!txq_enter(txq)) {
-		state = txq->open && !txq->blocked ? RDS_TXQ_IDLE : RDS_TXQ_WAITS;
+		state = txq->open && !txq->blocked ? RDS_TXQ_IDLE :
+						     RDS_TXQ_WAITS;
 		spin_unlock_bh(&txq->lock);
 		return state;
 	}
@@ -239,9 +271,10 @@ static enum rds_txq_state txq_transmit(struct rds_txq *txq)
 	return state;
 }
 
-/* Is there something that a run would get going?  The lock is held. */
+/* Could a transmitter enter now? */
 static bool txq_wants_run(const struct rds_txq *txq)
 {
+	lockdep_assert_held(&txq->lock);
 	return txq->open && !txq->busy && !txq->blocked;
 }
 
@@ -254,20 +287,26 @@ static void txq_append(struct rds_txq *txq, struct rds_message *m)
 }
 
 /*
- * Is this message part of a stream, to one peer or to many?  Then the worker transmits it: it
- * runs beside the senders and takes at once whatever they have queued until it is scheduled, and
- * one pass of TCP and one wake-up of the receiver serve all of that.  Otherwise somebody may be
- * waiting for this very message, as in a dialogue, and its sender transmits it himself.  So he
- * does with large messages, which gain nothing from company, and within the host, where programs
- * know a message to be with its receiver when sendmsg() returns.
+ * Is this message part of a stream, to one peer or to many, so that the worker
+ * transmits it?  The worker runs beside the senders and takes at once all
+ * messages that they queue until it is scheduled; one pass of TCP and one
+ * wake-up of the receiver serve all of them.  In a dialogue the receiver may be
+ * waiting for this very message, so its sender transmits it.  The sender also
+ * transmits large messages, which gain nothing from a batch, and messages
+ * within the host, where programs rely on a message being in the receive queue
+ * when sendmsg() returns.
  */
 static bool txq_hand_over(struct rds_txq *txq, const struct rds_message *m)
 {
 	if (m->tx.bytes >= RDS_TXQ_DIRECT_BYTES || !txq_wants_run(txq) ||
 	    txq->path->trans->caps & RDS_CAP_LOCAL_ONLY)
 		return false;
-	/* peers that acknowledge now and then leave messages in flight after any dialogue */
-	if (!list_empty(&txq->inflight) && !(txq->path->trans->caps & RDS_CAP_OWNS_ACK))
+	/*
+	 * With RDS_CAP_OWNS_ACK dialogues have messages in flight, too: peers
+	 * acknowledge late.
+	 */
+	if (!list_empty(&txq->inflight) &&
+	    !(txq->path->trans->caps & RDS_CAP_OWNS_ACK))
 		return true;
 	return rds_sock_streams(m->owner, &txq->last_send);
 }
@@ -285,6 +324,14 @@ enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m)
 		return RDS_TXQ_MORE;
 	}
 	return txq_transmit(txq);
+}
+
+void rds_txq_add(struct rds_txq *txq, struct rds_message *m)
+{
+	spin_lock_bh(&txq->lock);
+	WARN_ON_ONCE(txq->gone);
+	txq_append(txq, m);
+	spin_unlock_bh(&txq->lock);
 }
 
 enum rds_txq_state rds_txq_run(struct rds_txq *txq)

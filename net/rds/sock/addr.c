@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <linux/in.h>
+#include <linux/module.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
 
@@ -15,7 +16,7 @@ static enum rds_addr_fault addr_check4(__be32 addr)
 }
 
 static enum rds_addr_fault addr_read6(const struct sockaddr_in6 *sin6,
-				      struct rds_endpoint_addr *to)
+				      struct rds_sock_addr *to)
 {
 	const struct in6_addr *addr = &sin6->sin6_addr;
 	int type = ipv6_addr_type(addr);
@@ -39,13 +40,14 @@ static enum rds_addr_fault addr_read6(const struct sockaddr_in6 *sin6,
 
 /**
  * rds_addr_read - read a socket address
- * @from: the socket address, in kernel memory
- * @len: its length, of which only as much is read
- * @to: filled if all is well
+ * @from: socket address, in kernel memory
+ * @len: length of @from; no byte beyond it is read
+ * @to: result, valid if RDS_ADDR_OK is returned
  *
- * Return: what is wrong with it.
+ * Return: the fault of the address, or RDS_ADDR_OK.
  */
-enum rds_addr_fault rds_addr_read(const void *from, int len, struct rds_endpoint_addr *to)
+enum rds_addr_fault rds_addr_read(const void *from, int len,
+				  struct rds_sock_addr *to)
 {
 	const struct sockaddr *sa = from;
 
@@ -69,16 +71,8 @@ enum rds_addr_fault rds_addr_read(const void *from, int len, struct rds_endpoint
 	return RDS_ADDR_FAMILY;
 }
 
-/**
- * rds_addr_write - make a socket address
- * @to: room for a struct sockaddr_in6; every byte of the result is written
- * @addr: v4-mapped for AF_INET
- * @port: wire order
- * @scope: for AF_INET6
- *
- * Return: its length.
- */
-int rds_addr_write(void *to, const struct in6_addr *addr, __be16 port, int scope)
+int rds_addr_write(void *to, const struct in6_addr *addr, __be16 port,
+		   int scope)
 {
 	struct sockaddr_in6 *sin6 = to;
 	struct sockaddr_in *sin = to;
@@ -97,3 +91,4 @@ int rds_addr_write(void *to, const struct in6_addr *addr, __be16 port, int scope
 	sin6->sin6_scope_id = scope;
 	return sizeof(*sin6);
 }
+EXPORT_SYMBOL_NS_GPL(rds_addr_write, RDS_NS);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bind, connect, their names, and SO_RDS_TRANSPORT. */
+/* bind, connect, getsockname, getpeername, and SO_RDS_TRANSPORT. */
 #include <linux/ratelimit.h>
 #include <net/ipv6.h>
 #include <net/rds/transport.h>
 
-#include "conn/use.h"
 #include "netns.h"
-#include "registry.h"
 #include "sock/addr.h"
-#include "sock/sock.h"
+#include "sock/calls.h"
+#include "xprt/registry.h"
+#include "xprt/use.h"
 
 static const int bind_errno[RDS_ADDR_FAULTS] = {
 	[RDS_ADDR_SHORT]	= -EINVAL,
@@ -28,19 +28,14 @@ static const int connect_errno[RDS_ADDR_FAULTS] = {
 	[RDS_ADDR_NO_SCOPE]	= -EINVAL,
 };
 
-/* A bind that fails once the address is accepted gives up the transport, whoever chose it. */
-static void transport_forget(struct rds_sock *rs)
-{
-	rds_transport_put(rs->trans);
-	rs->trans = NULL;
-}
-
-static int bind_choose(struct rds_sock *rs, const struct rds_endpoint_addr *to)
+static int bind_choose(struct rds_sock *rs, const struct rds_sock_addr *to)
 {
 	struct net *net = sock_net(&rs->sk);
 
 	if (rs->trans)
-		return rs->trans->addr_local(net, &to->addr, to->scope) ? 0 : -ENOPROTOOPT;
+		return rs->trans->addr_local(net, &to->addr, to->scope) ?
+			       0 :
+			       -ENOPROTOOPT;
 	rs->trans = rds_transport_for_addr(net, &to->addr, to->scope);
 	if (!rs->trans) {
 		pr_info_ratelimited("rds: no transport has the address %pI6c\n", &to->addr);
@@ -49,8 +44,11 @@ static int bind_choose(struct rds_sock *rs, const struct rds_endpoint_addr *to)
 	return 0;
 }
 
-/* All that a message or a sender finds at a bound socket is there before it is bound. */
-static int bind_finish(struct rds_sock *rs, const struct rds_endpoint_addr *to)
+/*
+ * Set up all that receivers and senders use of a bound socket, and then publish
+ * the binding.
+ */
+static int bind_finish(struct rds_sock *rs, const struct rds_sock_addr *to)
 {
 	int err;
 
@@ -73,34 +71,42 @@ err_map:
 	return err;
 }
 
-static int bind_locked(struct rds_sock *rs, const struct rds_endpoint_addr *to)
+static int bind_locked(struct rds_sock *rs, const struct rds_sock_addr *to)
 {
+	const struct rds_transport *chosen = rs->trans;
 	int err;
 
 	if (rs->bound_port)
 		return -EINVAL;
-	if (rs->connected && rs->dest_scope && to->scope && rs->dest_scope != to->scope)
+	if (rs->connected && rs->dest_scope && to->scope &&
+	    rs->dest_scope != to->scope)
 		return -EINVAL;
 	err = bind_choose(rs, to);
 	if (err)
 		return err;
 	err = bind_finish(rs, to);
-	if (err)
-		transport_forget(rs);
+	if (err && !chosen) {
+		/*
+		 * The next bind chooses by its own address; a choice of
+		 * SO_RDS_TRANSPORT stays.
+		 */
+		rds_transport_put(rs->trans);
+		rs->trans = NULL;
+	}
 	return err;
 }
 
 /**
  * rds_bind - bind(2)
  * @sock: socket
- * @uaddr: where to
- * @len: its length
+ * @uaddr: address to bind to
+ * @len: length of @uaddr
  *
- * Return: 0 or the errno of section 5.3 of the wire document.
+ * Return: 0 or the errno of protocol.rst 5.3.
  */
 int rds_bind(struct socket *sock, struct sockaddr_unsized *uaddr, int len)
 {
-	struct rds_endpoint_addr to;
+	struct rds_sock_addr to;
 	int err = bind_errno[rds_addr_read(uaddr, len, &to)];
 
 	if (err)
@@ -112,18 +118,19 @@ int rds_bind(struct socket *sock, struct sockaddr_unsized *uaddr, int len)
 }
 
 /**
- * rds_connect - connect(2): record where to send without a name
+ * rds_connect - connect(2): record the destination of sends without a name
  * @sock: socket
- * @uaddr: where to
- * @len: its length
- * @flags: file flags, of no meaning here
+ * @uaddr: destination
+ * @len: length of @uaddr
+ * @flags: file flags, not used
  *
- * Return: 0 or the errno of section 5.4 of the wire document.
+ * Return: 0 or the errno of protocol.rst 5.4.
  */
-int rds_connect(struct socket *sock, struct sockaddr_unsized *uaddr, int len, int flags)
+int rds_connect(struct socket *sock, struct sockaddr_unsized *uaddr, int len,
+		int flags)
 {
 	struct rds_sock *rs = rds_sk(sock->sk);
-	struct rds_endpoint_addr to;
+	struct rds_sock_addr to;
 	int err = connect_errno[rds_addr_read(uaddr, len, &to)];
 
 	if (err)
@@ -144,7 +151,10 @@ int rds_connect(struct socket *sock, struct sockaddr_unsized *uaddr, int len, in
 	return err;
 }
 
-/* An unbound socket has no family, or the one of its peer. */
+/*
+ * Name of an unbound socket: family 0, or zeros of the peer's family if it is
+ * connected.
+ */
 static int unbound_name(struct rds_sock *rs, void *to)
 {
 	if (!rs->connected) {
@@ -163,8 +173,8 @@ static int unbound_name(struct rds_sock *rs, void *to)
 /**
  * rds_getname - getsockname(2) and getpeername(2)
  * @sock: socket
- * @uaddr: room for any address
- * @peer: which of the two
+ * @uaddr: result, with room for any address
+ * @peer: whether the name of the peer is wanted, as by getpeername(2)
  *
  * Return: length of the name, or -ENOTCONN.
  */
@@ -175,18 +185,20 @@ int rds_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
 
 	lock_sock(sock->sk);
 	if (!peer && rs->bound_port)
-		ret = rds_addr_write(uaddr, &rs->bound_addr, rs->bound_port, rs->bound_scope);
+		ret = rds_addr_write(uaddr, &rs->bound_addr, rs->bound_port,
+				     rs->bound_scope);
 	else if (!peer)
 		ret = unbound_name(rs, uaddr);
 	else if (rs->connected)
-		ret = rds_addr_write(uaddr, &rs->dest, rs->dest_port, rds_sock_scope(rs));
+		ret = rds_addr_write(uaddr, &rs->dest, rs->dest_port,
+				     rds_sock_scope(rs));
 	else
 		ret = -ENOTCONN;
 	release_sock(sock->sk);
 	return ret;
 }
 
-/* Outside the initial namespace a transport has to say that it serves others. */
+/* Choose a transport.  Outside the initial namespace it needs RDS_CAP_NETNS. */
 static int transport_attach(struct rds_sock *rs, int type)
 {
 	const struct rds_transport *trans = rds_transport_by_type(type);
@@ -205,12 +217,13 @@ static int transport_attach(struct rds_sock *rs, int type)
 /**
  * rds_transport_set - set SO_RDS_TRANSPORT
  * @rs: socket
- * @optval: an int
- * @optlen: its size
+ * @optval: int with the type of the transport
+ * @optlen: size of @optval
  *
- * Return: 0 or the errno of section 5.15 of the wire document.
+ * Return: 0 or the errno of protocol.rst 5.15.
  */
-int rds_transport_set(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+int rds_transport_set(struct rds_sock *rs, sockptr_t optval,
+		      unsigned int optlen)
 {
 	int type, err;
 

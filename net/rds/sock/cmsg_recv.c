@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The control messages of recvmsg.  Whatever is handed out is copied from the stack, filled to
- * its last byte.
+ * The control messages of recvmsg.  The data of each are copied from a variable
+ * on the stack, of which every byte is initialised.
  */
 #include <linux/sched/clock.h>
 #include <linux/slab.h>
 
-#include "endpoint/note.h"
 #include "msg/incoming.h"
-#include "sock/sock.h"
+#include "sock/calls.h"
+#include "sock/note.h"
 
 /**
- * rds_cmsg_notes_room - can this reader be told how an operation ended?
- * @msg: message of the reader
+ * rds_cmsg_notes_room - has a reader room for the report of an operation?
+ * @msg: message header of the reader
  *
  * Return: true if there is room for one notification.
  */
 bool rds_cmsg_notes_room(const struct msghdr *msg)
 {
-	return msg->msg_controllen >= CMSG_SPACE(sizeof(struct rds_rdma_notify));
+	return msg->msg_controllen >=
+	       CMSG_SPACE(sizeof(struct rds_rdma_notify));
 }
 
 /**
  * rds_cmsg_put_notes - report remote memory operations that are over
  * @rs: socket
- * @msg: message of the reader
+ * @msg: message header of the reader
  *
- * As many as there is room for; the others wait for the next reader.
+ * Reports as many operations as there is room for; the others wait for the next
+ * reader.
  *
- * Return: 1 if there was one, 0 if not, -EFAULT.
+ * Return: 1 if an operation was reported, 0 if none was, -EFAULT.
  */
 int rds_cmsg_put_notes(struct rds_sock *rs, struct msghdr *msg)
 {
@@ -43,7 +45,8 @@ int rds_cmsg_put_notes(struct rds_sock *rs, struct msghdr *msg)
 			break;
 		n.user_token = note->token;
 		n.status = note->status;
-		err = put_cmsg(msg, SOL_RDS, RDS_CMSG_RDMA_STATUS, sizeof(n), &n);
+		err = put_cmsg(msg, SOL_RDS, RDS_CMSG_RDMA_STATUS, sizeof(n),
+			       &n);
 		if (err) {
 			rds_sock_note_return(rs, note);
 			return ret ? ret : err;
@@ -57,11 +60,11 @@ int rds_cmsg_put_notes(struct rds_sock *rs, struct msghdr *msg)
 /**
  * rds_cmsg_put_cong - report ports that are not congested any more
  * @rs: socket
- * @msg: message of the reader
+ * @msg: message header of the reader
  *
  * A reader without room for control messages loses the report.
  *
- * Return: 1 if there was one, 0 if not, -EFAULT.
+ * Return: 1 if there was a report, 0 if there was none, -EFAULT.
  */
 int rds_cmsg_put_cong(struct rds_sock *rs, struct msghdr *msg)
 {
@@ -70,7 +73,8 @@ int rds_cmsg_put_cong(struct rds_sock *rs, struct msghdr *msg)
 
 	if (likely(!groups))
 		return 0;
-	err = put_cmsg(msg, SOL_RDS, RDS_CMSG_CONG_UPDATE, sizeof(groups), &groups);
+	err = put_cmsg(msg, SOL_RDS, RDS_CMSG_CONG_UPDATE, sizeof(groups),
+		       &groups);
 	if (err) {
 		rds_sock_cong_return(rs, groups);
 		return err;
@@ -80,7 +84,8 @@ int rds_cmsg_put_cong(struct rds_sock *rs, struct msghdr *msg)
 
 static int put_timestamp(struct rds_sock *rs, struct msghdr *msg, ktime_t stamp)
 {
-	struct __kernel_old_timeval old = ns_to_kernel_old_timeval(ktime_to_ns(stamp));
+	struct __kernel_old_timeval old =
+		ns_to_kernel_old_timeval(ktime_to_ns(stamp));
 	struct timespec64 ts = ktime_to_timespec64(stamp);
 	struct __kernel_sock_timeval tv = {
 		.tv_sec = ts.tv_sec,
@@ -88,15 +93,19 @@ static int put_timestamp(struct rds_sock *rs, struct msghdr *msg, ktime_t stamp)
 	};
 
 	if (sock_flag(&rs->sk, SOCK_TSTAMP_NEW))
-		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_NEW, sizeof(tv), &tv);
+		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_NEW, sizeof(tv),
+				&tv);
 	return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_OLD, sizeof(old), &old);
 }
 
 /*
- * Each point is the time from one stamp to the next; the last is the present.  All are 0 for a
- * message that came before anybody traced.
+ * Report the latency trace.  A point is the time from one stamp to the next;
+ * the last stamp is the present.  A point is 0 if no socket traced when the
+ * message passed one of its two stamps: tracing may begin and end while a
+ * message is on its way.
  */
-static int put_trace(struct rds_sock *rs, struct msghdr *msg, const struct rds_incoming *inc)
+static int put_trace(struct rds_sock *rs, struct msghdr *msg,
+		     const struct rds_incoming *inc)
 {
 	u64 stamp[RDS_MSG_RX_DGRAM_TRACE_MAX + 1];
 	struct rds_cmsg_rx_trace t;
@@ -110,31 +119,33 @@ static int put_trace(struct rds_sock *rs, struct msghdr *msg, const struct rds_i
 		u8 pos = READ_ONCE(rs->rx_trace_pos[i]);
 
 		t.rx_trace_pos[i] = pos;
-		if (stamp[0])
+		if (stamp[0] && stamp[pos] && stamp[pos + 1])
 			t.rx_trace[i] = stamp[pos + 1] - stamp[pos];
 	}
 	return put_cmsg(msg, SOL_RDS, RDS_CMSG_RXPATH_LATENCY, sizeof(t), &t);
 }
 
 /**
- * rds_cmsg_zcopy_room - would completed zero-copy sends be reported to this reader?
+ * rds_cmsg_zcopy_room - would completed zero-copy sends be reported to a
+ * reader?
  * @rs: socket
- * @msg: message of the reader
+ * @msg: message header of the reader
  *
- * Return: true if the socket is set up for it and the report fits.
+ * Return: true if SO_ZEROCOPY is set on the socket and the report fits.
  */
 bool rds_cmsg_zcopy_room(const struct rds_sock *rs, const struct msghdr *msg)
 {
 	return sock_flag(&rs->sk, SOCK_ZEROCOPY) &&
-	       msg->msg_controllen >= CMSG_SPACE(sizeof(struct rds_zcopy_cookies));
+	       msg->msg_controllen >=
+		       CMSG_SPACE(sizeof(struct rds_zcopy_cookies));
 }
 
 /**
- * rds_cmsg_put_zcopy - report completed zero-copy sends, one record of them
+ * rds_cmsg_put_zcopy - report one record of completed zero-copy sends
  * @rs: socket
- * @msg: message of the reader
+ * @msg: message header of the reader
  *
- * Return: 1 if there was one, 0 if not, -EFAULT.
+ * Return: 1 if there was a record, 0 if there was none, -EFAULT.
  */
 int rds_cmsg_put_zcopy(struct rds_sock *rs, struct msghdr *msg)
 {
@@ -148,21 +159,23 @@ int rds_cmsg_put_zcopy(struct rds_sock *rs, struct msghdr *msg)
 }
 
 /**
- * rds_cmsg_put_message - the control messages that go with a message
+ * rds_cmsg_put_message - write the control messages of a received message
  * @rs: socket
- * @msg: message of the reader
- * @inc: message received
+ * @msg: message header of the reader
+ * @inc: received message
  *
  * Return: 0 or -EFAULT.
  */
-int rds_cmsg_put_message(struct rds_sock *rs, struct msghdr *msg, const struct rds_incoming *inc)
+int rds_cmsg_put_message(struct rds_sock *rs, struct msghdr *msg,
+			 const struct rds_incoming *inc)
 {
 	int err;
 
 	if (inc->cookie) {
 		u64 cookie = inc->cookie;
 
-		err = put_cmsg(msg, SOL_RDS, RDS_CMSG_RDMA_DEST, sizeof(cookie), &cookie);
+		err = put_cmsg(msg, SOL_RDS, RDS_CMSG_RDMA_DEST, sizeof(cookie),
+			       &cookie);
 		if (err)
 			return err;
 	}

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The address family: how sockets come and go. */
+/* The address family: creation and release of sockets. */
 #include <linux/module.h>
 #include <net/rds/transport.h>
 
 #include "conn/conn.h"
-#include "conn/use.h"
 #include "memop/memop.h"
 #include "netns.h"
-#include "registry.h"
-#include "sock/sock.h"
+#include "sock/calls.h"
+#include "xprt/registry.h"
+#include "xprt/use.h"
 
-/* A grace period after the last reference, and before the namespace loses this one's */
+/*
+ * Called a grace period after the last reference is dropped; @sk still holds
+ * its namespace.
+ */
 static void sock_destruct(struct sock *sk)
 {
 	atomic_dec(&rds_sk(sk)->rn->nr_sockets);
 }
 
-/* The order is that of endpoint.h. */
+/* Close a socket, in the order of steps in state.h. */
 static int rds_release(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
@@ -27,10 +30,10 @@ static int rds_release(struct socket *sock)
 		return 0;
 	rs = rds_sk(sk);
 	sock_orphan(sk);
-	rds_endpoint_kill(rs);
+	rds_sock_kill(rs);
 	if (atomic64_read(&rs->snd))
 		rds_conn_cancel(rs->rn, rs, &rs->bound_addr, NULL, -1);
-	rds_endpoint_purge(rs);
+	rds_sock_purge(rs);
 	if (rs->memop_used)
 		rds_mr_purge(rs);
 	rds_txpages_end(&rs->tx_pages);
@@ -73,7 +76,8 @@ static struct proto rds_proto = {
 	.obj_size	= sizeof(struct rds_sock),
 };
 
-static int rds_create(struct net *net, struct socket *sock, int protocol, int kern)
+static int rds_create(struct net *net, struct socket *sock, int protocol,
+		      int kern)
 {
 	struct rds_net *rn = rds_net(net);
 	struct sock *sk;
@@ -88,7 +92,7 @@ static int rds_create(struct net *net, struct socket *sock, int protocol, int ke
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	sk->sk_destruct = sock_destruct;
 	atomic_inc(&rn->nr_sockets);
-	rds_endpoint_setup(rds_sk(sk), rn);
+	rds_sock_setup(rds_sk(sk), rn);
 	return 0;
 }
 
@@ -99,11 +103,11 @@ static const struct net_proto_family rds_family_ops = {
 };
 
 /**
- * rds_sock_init - offer the address family, the last step of starting
+ * rds_family_init - register the address family, the last step of module start
  *
  * Return: 0 or an errno; -EEXIST if another module has the family.
  */
-int rds_sock_init(void)
+int rds_family_init(void)
 {
 	int err = proto_register(&rds_proto, 1);
 
@@ -116,9 +120,10 @@ int rds_sock_init(void)
 }
 
 /**
- * rds_sock_exit - withdraw the address family; there are no sockets any more
+ * rds_family_exit - unregister the address family, after the last socket is
+ * gone
  */
-void rds_sock_exit(void)
+void rds_family_exit(void)
 {
 	sock_unregister(AF_RDS);
 	proto_unregister(&rds_proto);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "netns.h"
-#include "sock/sock.h"
+#include "sock/calls.h"
 
 /*
- * Without a monitor every update of a map shows once, as something to read in a band of its own:
- * a program that was refused tries again then.
+ * Without RDS_CONG_MONITOR each poll after an update of any map returns EPOLLIN
+ * and EPOLLWRBAND once: a program whose send was refused tries again then.
  */
 static __poll_t poll_cong(struct rds_sock *rs)
 {
@@ -23,9 +23,9 @@ static __poll_t poll_cong(struct rds_sock *rs)
  * rds_poll - poll(2)
  * @file: file of the socket
  * @sock: socket
- * @wait: where to be woken
+ * @wait: poll table, which enters the caller on wait queues
  *
- * Return: events of section 5.10 of the wire document.
+ * Return: events of protocol.rst 5.10.
  */
 __poll_t rds_poll(struct file *file, struct socket *sock, poll_table *wait)
 {
@@ -42,7 +42,8 @@ __poll_t rds_poll(struct file *file, struct socket *sock, poll_table *wait)
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (rds_sock_writable(rs) || rds_sock_want_room(rs))
 		mask |= EPOLLOUT | EPOLLWRNORM;
-	if (READ_ONCE(rs->sk.sk_err) || !skb_queue_empty_lockless(&rs->sk.sk_error_queue))
+	if (READ_ONCE(rs->sk.sk_err) ||
+	    !skb_queue_empty_lockless(&rs->sk.sk_error_queue))
 		mask |= EPOLLERR;
 	if (mask)
 		WRITE_ONCE(rs->cong_refused, false);

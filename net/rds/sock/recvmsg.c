@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* recvmsg: one message, or else one notification. */
+/* recvmsg: each call returns one message, or notifications of one kind. */
 #include <linux/sched/signal.h>
 
 #include "msg/incoming.h"
 #include "netns.h"
 #include "sock/addr.h"
-#include "sock/sock.h"
+#include "sock/calls.h"
 
-/* Is there something this reader can take?  Without locks: it is woken after any change. */
+/*
+ * Is there a message or notification for this reader?  No lock: each change
+ * wakes the reader.
+ */
 static bool recv_ready(const struct rds_sock *rs, const struct msghdr *msg)
 {
 	return !list_empty(&rs->rx_queue) || READ_ONCE(rs->cong_notify) ||
@@ -15,10 +18,16 @@ static bool recv_ready(const struct rds_sock *rs, const struct msghdr *msg)
 	       (!list_empty(&rs->zrecords) && rds_cmsg_zcopy_room(rs, msg));
 }
 
-/* Readers are woken one at a time: one that leaves passes on what it leaves. */
+/*
+ * Readers are woken one at a time: a reader that leaves messages queued wakes
+ * the next one.
+ */
 static void recv_wake_next(struct rds_sock *rs)
 {
-	/* Who comes to sleep later finds by itself what was left, under the same lock as we did. */
+	/*
+	 * No barrier: the rest was queued before this reader was woken or took
+	 * the lock of the queue, so a reader that goes to sleep later sees it.
+	 */
 	if (waitqueue_active(&rs->rx_wait))
 		wake_up_interruptible(&rs->rx_wait);
 }
@@ -29,7 +38,8 @@ static int recv_wait(struct rds_sock *rs, const struct msghdr *msg, long *timeo)
 	int err = 0;
 
 	for (;;) {
-		prepare_to_wait_exclusive(&rs->rx_wait, &wait, TASK_INTERRUPTIBLE);
+		prepare_to_wait_exclusive(&rs->rx_wait, &wait,
+					  TASK_INTERRUPTIBLE);
 		if (recv_ready(rs, msg))
 			break;
 		if (!*timeo) {
@@ -41,23 +51,29 @@ static int recv_wait(struct rds_sock *rs, const struct msghdr *msg, long *timeo)
 			break;
 		}
 		*timeo = schedule_timeout(*timeo);
-		/* who woke us took us off the list; mostly there is no need to get back on it */
+		/*
+		 * The wake-up ended the wait queue entry; mostly it need not be
+		 * made again.
+		 */
 		if (recv_ready(rs, msg))
 			break;
 	}
 	finish_wait(&rs->rx_wait, &wait);
-	/* A wakeup that came together with a signal or the end of the time is somebody else's. */
+	/*
+	 * A wake-up that coincided with a signal or the timeout is passed on to
+	 * another reader.
+	 */
 	if (err && recv_ready(rs, msg))
 		recv_wake_next(rs);
 	return err;
 }
 
 /*
- * The payload.  A message that cannot be copied stays in the queue; one that is only looked at
- * never left it.
+ * Copy the payload.  A message that cannot be copied is put back on the queue;
+ * a message that is peeked at never left the queue.
  */
-static int recv_payload(struct rds_sock *rs, struct msghdr *msg, struct rds_incoming *inc,
-			int flags)
+static int recv_payload(struct rds_sock *rs, struct msghdr *msg,
+			struct rds_incoming *inc, int flags)
 {
 	ssize_t copied = rds_inc_copy(inc, &msg->msg_iter);
 
@@ -81,12 +97,13 @@ static void recv_name(const struct rds_sock *rs, struct msghdr *msg,
 		      const struct rds_incoming *inc)
 {
 	if (msg->msg_name)
-		msg->msg_namelen = rds_addr_write(msg->msg_name, &inc->saddr, inc->sport,
+		msg->msg_namelen = rds_addr_write(msg->msg_name, &inc->saddr,
+						  inc->sport,
 						  rds_sock_scope(rs));
 }
 
-static int recv_message(struct rds_sock *rs, struct msghdr *msg, struct rds_incoming *inc,
-			int flags)
+static int recv_message(struct rds_sock *rs, struct msghdr *msg,
+			struct rds_incoming *inc, int flags)
 {
 	int ret = recv_payload(rs, msg, inc, flags);
 	int err;
@@ -111,9 +128,16 @@ static struct rds_incoming *recv_take(struct rds_sock *rs, int flags)
 
 	if (list_empty(&rs->rx_queue))
 		return NULL;
-	if (flags & MSG_PEEK)
-		return rds_sock_peek(rs);
-	inc = rds_sock_dequeue(rs, &more);
+	if (flags & MSG_PEEK) {
+		inc = rds_sock_peek(rs);
+		/*
+		 * A message that is peeked at is still there for the next
+		 * reader.
+		 */
+		more = inc;
+	} else {
+		inc = rds_sock_dequeue(rs, &more);
+	}
 	if (more)
 		recv_wake_next(rs);
 	return inc;
@@ -122,11 +146,11 @@ static struct rds_incoming *recv_take(struct rds_sock *rs, int flags)
 /**
  * rds_recvmsg - recvmsg(2)
  * @sock: socket
- * @msg: where to
- * @size: room for payload, also in @msg
+ * @msg: message header of the reader
+ * @size: bytes of room for the payload, also in @msg
  * @flags: MSG_*
  *
- * Return: bytes, 0 for a notification, or an errno; see section 5.8 of the wire document.
+ * Return: bytes, 0 for a notification, or an errno; see protocol.rst 5.8.
  */
 int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 {

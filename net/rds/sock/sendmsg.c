@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * sendmsg.  The order of the checks is that of section 5.6 of the wire document; the numbers in
- * comments are its rows.
- */
+/* sendmsg.  The checks come in the order of protocol.rst 5.6. */
 #include <net/ipv6.h>
 
 #include "conn/conn.h"
 #include "msg/message.h"
 #include "netns.h"
 #include "sock/addr.h"
-#include "sock/sock.h"
+#include "sock/calls.h"
 
-/* NOSIGNAL is what RDS does anyway, EOR what every write(2) to a socket of packets carries. */
+/*
+ * RDS raises no SIGPIPE in any case; each write(2) to a SOCK_SEQPACKET socket
+ * has MSG_EOR.
+ */
 #define SEND_FLAGS	(MSG_DONTWAIT | MSG_ZEROCOPY | MSG_NOSIGNAL | MSG_EOR | MSG_CMSG_COMPAT)
 
+/* The timeout is read only if a call has to wait, which most calls do not. */
+#define TIMEO_UNKNOWN	(-1L)
+
 /**
- * struct rds_send - one sendmsg under way
+ * struct rds_send - state of one sendmsg
  * @rs: socket
- * @msg: what the program gave
- * @len: payload
- * @req: what its control messages ask for
- * @path: where to
- * @sport: host order
- * @dport: host order
- * @conn: connection there, counted
- * @reserved: a record for the completion of zero-copy is reserved
+ * @msg: message header of the sender
+ * @len: payload bytes
+ * @cmsgs: requests of the control messages
+ * @path: addresses of the connection to the destination
+ * @sport: RDS port of the sender, host order
+ * @dport: RDS port of the receiver, host order
+ * @conn: connection to the destination, counted
+ * @reserved: the socket has a record reserved for this zero-copy send
  */
 struct rds_send {
 	struct rds_sock		*rs;
 	struct msghdr		*msg;
 	size_t			len;
-	struct rds_send_req	req;
+	struct rds_send_cmsgs	cmsgs;
 	struct rds_path_addr	path;
 	u16			sport;
 	u16			dport;
@@ -38,8 +41,11 @@ struct rds_send {
 	bool			reserved;
 };
 
-/* Rows 2 to 4: the name, or else what connect left.  Returns 1 for an explicit name. */
-static int send_name(struct rds_send *s, struct rds_endpoint_addr *to)
+/*
+ * protocol.rst 5.6.2 to 5.6.4: take the destination from the name, or else from
+ * connect.  Returns 1 for the name, 0 for connect, or an errno.
+ */
+static int send_name(struct rds_send *s, struct rds_sock_addr *to)
 {
 	struct rds_sock *rs = s->rs;
 	struct msghdr *msg = s->msg;
@@ -48,7 +54,8 @@ static int send_name(struct rds_send *s, struct rds_endpoint_addr *to)
 
 	if (named) {
 		if (msg->msg_namelen < (int)sizeof(struct sockaddr_in) ||
-		    rds_addr_read(msg->msg_name, msg->msg_namelen, to) != RDS_ADDR_OK)
+		    rds_addr_read(msg->msg_name, msg->msg_namelen, to) !=
+			    RDS_ADDR_OK)
 			return -EINVAL;
 	} else {
 		spin_lock(&rs->lock);
@@ -64,11 +71,11 @@ static int send_name(struct rds_send *s, struct rds_endpoint_addr *to)
 	return named;
 }
 
-/* Rows 2 to 6 */
+/* protocol.rst 5.6.2 to 5.6.6 */
 static int send_dest(struct rds_send *s)
 {
 	struct rds_sock *rs = s->rs;
-	struct rds_endpoint_addr to;
+	struct rds_sock_addr to;
 	int named = send_name(s, &to);
 
 	if (named < 0)
@@ -85,32 +92,33 @@ static int send_dest(struct rds_send *s)
 	return 0;
 }
 
-/* Rows 7 to 12 */
+/* protocol.rst 5.6.7 to 5.6.12 */
 static int send_check(struct rds_send *s)
 {
 	struct msghdr *msg = s->msg;
 	int err = 0;
 
-	s->req.zcopy = (msg->msg_flags & MSG_ZEROCOPY) && sock_flag(&s->rs->sk, SOCK_ZEROCOPY);
+	s->cmsgs.zcopy = (msg->msg_flags & MSG_ZEROCOPY) &&
+			 sock_flag(&s->rs->sk, SOCK_ZEROCOPY);
 	if (msg->msg_controllen)
-		err = rds_cmsg_measure(msg, &s->req);
+		err = rds_cmsg_measure(msg, &s->cmsgs);
 	if (err)
 		return err;
-	if (s->len > RDS_MAX_MSG_SIZE || s->req.rdma_bytes > RDS_MAX_MSG_SIZE)
+	if (s->len > RDS_MAX_MSG_SIZE || s->cmsgs.rdma_bytes > RDS_MAX_MSG_SIZE)
 		return -EMSGSIZE;
 	if (s->len > rds_sock_sndbuf(s->rs))
 		return -EMSGSIZE;
-	if (s->req.zcopy && !(s->rs->trans->caps & RDS_CAP_ZCOPY_TX))
+	if (s->cmsgs.zcopy && !(s->rs->trans->caps & RDS_CAP_ZCOPY_TX))
 		return -EOPNOTSUPP;
 	if (msg->msg_controllen || msg->msg_flags & MSG_ZEROCOPY)
-		err = rds_cmsg_check(msg, &s->req);
+		err = rds_cmsg_check(msg, &s->cmsgs);
 	return err;
 }
 
 /*
- * The connection of the previous message does for this one most of the time.  Whoever takes it
- * out of the socket has its reference, so that the common case touches no counter that other
- * sockets touch.
+ * Get the connection.  The connection of the previous message, which the socket
+ * caches, fits most messages.  The context that takes it out of the socket owns
+ * its reference, so that the common case changes no counter that sockets share.
  */
 static struct rds_conn *send_conn(struct rds_send *s)
 {
@@ -135,15 +143,15 @@ static void send_conn_done(struct rds_send *s)
 		rds_conn_put(old);
 }
 
-/* Rows 13 and 14 */
+/* protocol.rst 5.6.13 and 5.6.14 */
 static struct rds_message *send_message(struct rds_send *s)
 {
 	struct rds_sock *rs = s->rs;
 	struct rds_message *m;
 
-	if (likely(!s->req.zcopy || !s->len)) {
-		m = rds_message_copy(&rs->tx_pages, &s->msg->msg_iter, s->sport, s->dport,
-				     GFP_KERNEL);
+	if (likely(!s->cmsgs.zcopy || !s->len)) {
+		m = rds_message_copy(&rs->tx_pages, &s->msg->msg_iter, s->sport,
+				     s->dport, GFP_KERNEL);
 		if (!IS_ERR(m))
 			rds_stats_add(rs->rn, copy_from_user, s->len);
 		return m;
@@ -151,38 +159,52 @@ static struct rds_message *send_message(struct rds_send *s)
 	if (!rds_sock_zcopy_reserve(rs))
 		return ERR_PTR(-ENOMEM);
 	s->reserved = true;
-	return rds_message_zcopy(&rs->tx_pages, &s->msg->msg_iter, s->sport, s->dport,
-				 s->req.cookie);
+	return rds_message_zcopy(&rs->tx_pages, &s->msg->msg_iter, s->sport,
+				 s->dport, s->cmsgs.cookie);
 }
 
-/* Row 19, for a port that is congested */
-static int send_congested(struct rds_send *s)
+/*
+ * Rest of the time that this call may wait for port and room, in jiffies; 0 if
+ * it may not wait.
+ */
+static long send_timeo(const struct rds_send *s, long timeo)
+{
+	if (timeo != TIMEO_UNKNOWN)
+		return timeo;
+	return sock_sndtimeo(&s->rs->sk, s->msg->msg_flags & MSG_DONTWAIT);
+}
+
+/* protocol.rst 5.6.19, for a port that is congested */
+static int send_congested(struct rds_send *s, long *timeo)
 {
 	struct rds_sock *rs = s->rs;
 
-	if (!(s->msg->msg_flags & MSG_DONTWAIT)) {
+	*timeo = send_timeo(s, *timeo);
+	if (*timeo) {
 		rds_stats_inc(rs->rn, cong_send_blocked);
-		return rds_cong_sleep(s->conn->fmap, s->dport);
+		return rds_cong_sleep(s->conn->fmap, s->dport, timeo);
 	}
 	WRITE_ONCE(rs->cong_refused, true);
 	rds_sock_cong_wait(rs, s->dport);
-	/* It may have become free before we were on the list of those who are told. */
+	/*
+	 * The port may have become free before rds_sock_cong_wait() asked for
+	 * the report.
+	 */
 	if (!rds_cong_test(s->conn->fmap, s->dport))
 		return 0;
 	rds_stats_inc(rs->rn, cong_send_error);
 	return -ENOBUFS;
 }
 
-/* Row 20 */
-static int send_admit(struct rds_send *s)
+/* protocol.rst 5.6.20 */
+static int send_admit(struct rds_send *s, long timeo)
 {
 	struct rds_sock *rs = s->rs;
-	long timeo;
 
 	if (likely(rds_sock_charge(rs, s->len)))
 		return 0;
 	rds_stats_inc(rs->rn, send_queue_full);
-	timeo = sock_sndtimeo(&rs->sk, s->msg->msg_flags & MSG_DONTWAIT);
+	timeo = send_timeo(s, timeo);
 	if (timeo)
 		return rds_sock_charge_wait(rs, s->len, timeo);
 	if (rds_sock_want_room(rs) && rds_sock_charge(rs, s->len))
@@ -190,17 +212,22 @@ static int send_admit(struct rds_send *s)
 	return -EAGAIN;
 }
 
-/* Rows 16 to 22, with a connection; the message is not ours any more in any case. */
+/*
+ * protocol.rst 5.6.16 to 5.6.22, with a connection.  Takes ownership of @m,
+ * also if it fails.
+ */
 static int send_on(struct rds_send *s, struct rds_message *m)
 {
+	long timeo = TIMEO_UNKNOWN;
 	int err = 0;
 
 	if (s->msg->msg_controllen)
-		err = rds_cmsg_apply(s->rs, s->conn->trans, s->msg, &s->req, s->len);
+		err = rds_cmsg_apply(s->rs, s->conn->trans, s->msg, &s->cmsgs,
+				     s->len);
 	if (!err && unlikely(rds_cong_test(s->conn->fmap, s->dport)))
-		err = send_congested(s);
+		err = send_congested(s, &timeo);
 	if (!err)
-		err = send_admit(s);
+		err = send_admit(s, timeo);
 	if (err) {
 		rds_message_free(m);
 		return err;
@@ -208,8 +235,8 @@ static int send_on(struct rds_send *s, struct rds_message *m)
 	m->owner = s->rs;
 	if (s->conn->trans->caps & RDS_CAP_OWNS_ACK)
 		m->tx.want_ack = rds_sock_half_full(s->rs);
-	if (unlikely(s->req.memory))
-		rds_cmsg_attach(s->rs, &s->req, m);
+	if (unlikely(s->cmsgs.memory))
+		rds_cmsg_attach(s->rs, &s->cmsgs, m);
 	err = rds_conn_send(s->conn, m);
 	if (err) {
 		rds_sock_sent(s->rs, s->len, 1);
@@ -224,10 +251,10 @@ static int send_on(struct rds_send *s, struct rds_message *m)
 /**
  * rds_sendmsg - sendmsg(2)
  * @sock: socket
- * @msg: message
- * @len: payload
+ * @msg: message header of the sender
+ * @len: payload bytes
  *
- * Return: @len or the errno of the first row that does not hold.
+ * Return: @len, or the errno of the first row of protocol.rst 5.6 that applies.
  */
 int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
@@ -258,7 +285,7 @@ int rds_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 out:
 	if (unlikely(s.reserved))
 		rds_sock_zcopy_unreserve(s.rs);
-	if (unlikely(s.req.memory))
-		rds_cmsg_end(s.rs, &s.req, err);
+	if (unlikely(s.cmsgs.memory))
+		rds_cmsg_end(s.rs, &s.cmsgs, err);
 	return err ? err : len;
 }

@@ -9,7 +9,7 @@
 #include "memop/memop.h"
 #include "netns.h"
 #include "sock/addr.h"
-#include "sock/sock.h"
+#include "sock/calls.h"
 
 static int get_flag(sockptr_t optval, unsigned int optlen, bool *flag)
 {
@@ -23,7 +23,8 @@ static int get_flag(sockptr_t optval, unsigned int optlen, bool *flag)
 	return 0;
 }
 
-static int set_recverr(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+static int set_recverr(struct rds_sock *rs, sockptr_t optval,
+		       unsigned int optlen)
 {
 	bool on;
 	int err = get_flag(optval, optlen, &on);
@@ -33,7 +34,8 @@ static int set_recverr(struct rds_sock *rs, sockptr_t optval, unsigned int optle
 	return err;
 }
 
-static int set_monitor(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+static int set_monitor(struct rds_sock *rs, sockptr_t optval,
+		       unsigned int optlen)
 {
 	bool on;
 	int err = get_flag(optval, optlen, &on);
@@ -46,8 +48,12 @@ static int set_monitor(struct rds_sock *rs, sockptr_t optval, unsigned int optle
 	return 0;
 }
 
-/* The length alone tells the family; an address nobody has is no error. */
-static int cancel_sent_to(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+/*
+ * The length alone tells the family.  A destination without a connection is no
+ * error.
+ */
+static int cancel_sent_to(struct rds_sock *rs, sockptr_t optval,
+			  unsigned int optlen)
 {
 	struct in6_addr faddr;
 	__be16 port;
@@ -88,11 +94,15 @@ static int get_mr(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
 	return rds_mr_get(rs, &args.vec, args.cookie_addr, args.flags, &cookie);
 }
 
-/* A key is good for all peers, so the destination has to be one and does not matter else. */
-static int get_mr_for_dest(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+/*
+ * A key is valid for all peers, so the destination is checked and not used
+ * otherwise.
+ */
+static int get_mr_for_dest(struct rds_sock *rs, sockptr_t optval,
+			   unsigned int optlen)
 {
 	struct rds_get_mr_for_dest_args args;
-	struct rds_endpoint_addr dest;
+	struct rds_sock_addr dest;
 	u64 cookie;
 
 	if (optlen != sizeof(args))
@@ -100,8 +110,8 @@ static int get_mr_for_dest(struct rds_sock *rs, sockptr_t optval, unsigned int o
 	if (copy_from_sockptr(&args, optval, sizeof(args)))
 		return -EFAULT;
 	if (rds_sock_port(rs) && rs->trans->memop &&
-	    rds_addr_read((struct sockaddr_unsized *)&args.dest_addr, sizeof(args.dest_addr),
-			  &dest) != RDS_ADDR_OK)
+	    rds_addr_read((struct sockaddr_unsized *)&args.dest_addr,
+			  sizeof(args.dest_addr), &dest) != RDS_ADDR_OK)
 		return -EINVAL;
 	rs->memop_used = true;
 	return rds_mr_get(rs, &args.vec, args.cookie_addr, args.flags, &cookie);
@@ -118,7 +128,8 @@ static int free_mr(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
 	return rds_mr_free(rs, args.cookie, args.flags);
 }
 
-static int set_timestamp(struct rds_sock *rs, sockptr_t optval, unsigned int optlen, bool new)
+static int set_timestamp(struct rds_sock *rs, sockptr_t optval,
+			 unsigned int optlen, bool new)
 {
 	struct sock *sk = &rs->sk;
 	int v;
@@ -132,7 +143,8 @@ static int set_timestamp(struct rds_sock *rs, sockptr_t optval, unsigned int opt
 	return 0;
 }
 
-static int set_rx_trace(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
+static int set_rx_trace(struct rds_sock *rs, sockptr_t optval,
+			unsigned int optlen)
 {
 	struct rds_rx_trace_so so;
 	unsigned int i;
@@ -146,9 +158,9 @@ static int set_rx_trace(struct rds_sock *rs, sockptr_t optval, unsigned int optl
 			return -EFAULT;
 	lock_sock(&rs->sk);
 	if (so.rx_traces && !rs->rx_traces)
-		static_branch_inc(&rds_rx_trace_key);
+		atomic_inc(&rds_rx_tracers);
 	if (!so.rx_traces && rs->rx_traces)
-		static_branch_dec(&rds_rx_trace_key);
+		atomic_dec(&rds_rx_tracers);
 	for (i = 0; i < so.rx_traces; i++)
 		WRITE_ONCE(rs->rx_trace_pos[i], so.rx_trace_pos[i]);
 	WRITE_ONCE(rs->rx_traces, so.rx_traces);
@@ -157,13 +169,13 @@ static int set_rx_trace(struct rds_sock *rs, sockptr_t optval, unsigned int optl
 }
 
 /**
- * rds_rx_trace_off - a socket closes that may have traced
- * @rs: closing
+ * rds_rx_trace_off - end the latency trace of a socket that closes
+ * @rs: socket, whether it traced or not
  */
 void rds_rx_trace_off(struct rds_sock *rs)
 {
 	if (rs->rx_traces)
-		static_branch_dec(&rds_rx_trace_key);
+		atomic_dec(&rds_rx_tracers);
 	rs->rx_traces = 0;
 }
 
@@ -172,13 +184,13 @@ void rds_rx_trace_off(struct rds_sock *rs)
  * @sock: socket
  * @level: only SOL_RDS
  * @optname: option
- * @optval: its value
- * @optlen: size of that
+ * @optval: value of the option
+ * @optlen: size of @optval
  *
  * Return: 0 or the errno of the option; -ENOPROTOOPT for unknown ones.
  */
-int rds_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
-		   unsigned int optlen)
+int rds_setsockopt(struct socket *sock, int level, int optname,
+		   sockptr_t optval, unsigned int optlen)
 {
 	struct rds_sock *rs = rds_sk(sock->sk);
 
@@ -201,7 +213,8 @@ int rds_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval
 		return rds_transport_set(rs, optval, optlen);
 	case SO_TIMESTAMP_OLD:
 	case SO_TIMESTAMP_NEW:
-		return set_timestamp(rs, optval, optlen, optname == SO_TIMESTAMP_NEW);
+		return set_timestamp(rs, optval, optlen,
+				     optname == SO_TIMESTAMP_NEW);
 	case SO_RDS_MSG_RXPATH_LATENCY:
 		return set_rx_trace(rs, optval, optlen);
 	}
@@ -212,7 +225,8 @@ static int put_int(char __user *optval, int __user *optlen, int len, int v)
 {
 	if (len < (int)sizeof(v))
 		return -EINVAL;
-	if (copy_to_user(optval, &v, sizeof(v)) || put_user((int)sizeof(v), optlen))
+	if (copy_to_user(optval, &v, sizeof(v)) ||
+	    put_user((int)sizeof(v), optlen))
 		return -EFAULT;
 	return 0;
 }
@@ -222,13 +236,14 @@ static int put_int(char __user *optval, int __user *optlen, int len, int v)
  * @sock: socket
  * @level: only SOL_RDS
  * @optname: option
- * @optval: where its value goes
- * @optlen: room there, and then its size
+ * @optval: room for the value of the option
+ * @optlen: size of @optval; set to the size of the value
  *
- * Return: 0; the size of a record for RDS_INFO_*; or an errno, -ENOPROTOOPT for unknown options.
+ * Return: 0; the size of a record for RDS_INFO_*; or an errno, -ENOPROTOOPT for
+ * unknown options.
  */
-int rds_getsockopt(struct socket *sock, int level, int optname, char __user *optval,
-		   int __user *optlen)
+int rds_getsockopt(struct socket *sock, int level, int optname,
+		   char __user *optval, int __user *optlen)
 {
 	struct rds_sock *rs = rds_sk(sock->sk);
 	int len;
@@ -239,7 +254,8 @@ int rds_getsockopt(struct socket *sock, int level, int optname, char __user *opt
 		return -EFAULT;
 	switch (optname) {
 	case RDS_INFO_FIRST ... RDS_INFO_LAST:
-		return rds_info_getsockopt(sock_net(sock->sk), optname, optval, optlen, len);
+		return rds_info_getsockopt(sock_net(sock->sk), optname, optval,
+					   optlen, len);
 	case RDS_RECVERR:
 		return put_int(optval, optlen, len, READ_ONCE(rs->recverr));
 	case SO_RDS_TRANSPORT:
@@ -248,7 +264,10 @@ int rds_getsockopt(struct socket *sock, int level, int optname, char __user *opt
 	return -ENOPROTOOPT;
 }
 
-/* A type of service that is set stays, and so does one that a connection was made with. */
+/*
+ * A type of service other than 0 cannot be changed, nor any after a connection
+ * was looked up.
+ */
 static int set_tos(struct rds_sock *rs, u8 __user *arg)
 {
 	rds_tos_t tos;
@@ -273,7 +292,8 @@ static int set_tos(struct rds_sock *rs, u8 __user *arg)
  * @cmd: SIOCRDSSETTOS or SIOCRDSGETTOS
  * @arg: points to one byte
  *
- * Return: 0, -EFAULT, -EINVAL, or -ENOIOCTLCMD, which the program sees as ENOTTY.
+ * Return: 0, -EFAULT, -EINVAL, or -ENOIOCTLCMD, which the program sees as
+ * ENOTTY.
  */
 int rds_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {

@@ -2,10 +2,11 @@
 /*
  * Loopback: messages between sockets of one host, handed over in memory.
  *
- * Written to the public transport interface and nothing else, so it is also the smallest
- * complete example of one.  A path is up as soon as it is asked for and is never lost by
- * itself.  A message is delivered, and so acknowledged, in the context that transmits it; its
- * pages are shared with the receiver.
+ * Loopback uses only the public transport interface, and so is the smallest
+ * complete example of a transport.  A path is up as soon as it is requested and
+ * is lost only for want of memory.  A message is delivered, and so
+ * acknowledged, in the context that transmits it; sender and receiver share its
+ * pages.
  */
 #include <linux/bvec.h>
 #include <linux/highmem.h>
@@ -15,22 +16,14 @@
 #include "transport/loop/loop.h"
 #include <net/rds/transport.h>
 
-/* Internal number, after those of the user ABI */
-#define LOOP_TYPE	3
-
-/* Only addresses that loop is asked for reach it; see rds_transport_for_addr(). */
-static bool loop_addr_local(struct net *net, const struct in6_addr *addr, u32 scope)
+/*
+ * Loopback is chosen by rds_transport_for_addr(), not by an address that it
+ * has.
+ */
+static bool loop_addr_local(struct net *net, const struct in6_addr *addr,
+			    u32 scope)
 {
 	return false;
-}
-
-static int loop_path_init(struct rds_path *path)
-{
-	return 0;
-}
-
-static void loop_path_free(struct rds_path *path)
-{
 }
 
 static int loop_path_connect(struct rds_path *path)
@@ -39,8 +32,8 @@ static int loop_path_connect(struct rds_path *path)
 	return 0;
 }
 
-/* Nobody opens connections to this transport. */
-static void loop_path_attach(struct rds_path *path, void *conn)
+/* No peer opens connections to this transport. */
+static void loop_path_attach(struct rds_path *path, void *handle)
 {
 	rds_path_lost(path, RDS_DROP_SELF_CONNECT);
 }
@@ -49,11 +42,11 @@ static void loop_path_close(struct rds_path *path, bool graceful)
 {
 }
 
-static void loop_conn_drop(struct net *net, void *conn)
+static void loop_refuse(struct net *net, void *handle)
 {
 }
 
-/* Copy the payload to the receiver's buffer. */
+/* Copy the payload into the receiver's buffer. */
 static void loop_copy(const struct rds_tx_msg *m, u8 *to)
 {
 	unsigned int skip = sizeof(*m->hdr), i;
@@ -61,13 +54,18 @@ static void loop_copy(const struct rds_tx_msg *m, u8 *to)
 	for (i = 0; i < m->nr_bv; i++, skip = 0) {
 		const struct bio_vec *bv = &m->bv[i];
 
-		memcpy(to, page_address(bv->bv_page) + bv->bv_offset + skip, bv->bv_len - skip);
+		memcpy(to, page_address(bv->bv_page) + bv->bv_offset + skip,
+		       bv->bv_len - skip);
 		to += bv->bv_len - skip;
 	}
 }
 
-/* A page for the receiver: the message's own, or a copy where that is only lent. */
-static struct page *loop_page(const struct rds_tx_msg *m, const struct bio_vec *bv)
+/*
+ * A page for the receiver: a reference to the message's, or a copy of one lent
+ * by a process.
+ */
+static struct page *loop_page(const struct rds_tx_msg *m,
+			      const struct bio_vec *bv)
 {
 	struct page *page = bv->bv_page;
 
@@ -77,7 +75,8 @@ static struct page *loop_page(const struct rds_tx_msg *m, const struct bio_vec *
 	}
 	page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
 	if (page)
-		memcpy_page(page, bv->bv_offset, bv->bv_page, bv->bv_offset, bv->bv_len);
+		memcpy_page(page, bv->bv_offset, bv->bv_page, bv->bv_offset,
+			    bv->bv_len);
 	return page;
 }
 
@@ -95,7 +94,8 @@ static bool loop_share(const struct rds_tx_msg *m, struct rds_incoming *inc)
 		page = loop_page(m, bv);
 		if (!page)
 			return false;
-		if (!rds_rx_add_page(inc, page, bv->bv_offset + skip, bv->bv_len - skip)) {
+		if (!rds_rx_add_page(inc, page, bv->bv_offset + skip,
+				     bv->bv_len - skip)) {
 			put_page(page);
 			return false;
 		}
@@ -123,7 +123,8 @@ static bool loop_deliver(struct rds_rx_batch *rx, const struct rds_tx_msg *m)
 	return true;
 }
 
-static enum rds_tx_result loop_xmit(struct rds_path *path, struct rds_tx_batch *batch)
+static enum rds_tx_result loop_xmit(struct rds_path *path,
+				    struct rds_tx_batch *batch)
 {
 	enum rds_tx_result res = RDS_TX_DONE;
 	struct rds_rx_batch rx;
@@ -132,7 +133,10 @@ static enum rds_tx_result loop_xmit(struct rds_path *path, struct rds_tx_batch *
 	rds_rx_begin(&rx, path);
 	while (batch->cur) {
 		if (!loop_deliver(&rx, batch->cur)) {
-			/* a lost path is set up anew after a wait, and sends again */
+			/*
+			 * The core connects a lost path again after a delay and
+			 * retransmits.
+			 */
 			rds_path_lost(path, RDS_DROP_NO_MEMORY);
 			res = RDS_TX_FAILED;
 			break;
@@ -148,15 +152,13 @@ static enum rds_tx_result loop_xmit(struct rds_path *path, struct rds_tx_batch *
 static const struct rds_transport loop_transport = {
 	.owner		= THIS_MODULE,
 	.name		= "loopback",
-	.type		= LOOP_TYPE,
+	.type		= RDS_TRANS_LOOP,
 	.caps		= RDS_CAP_NETNS | RDS_CAP_LOCAL_ONLY,
 	.addr_local	= loop_addr_local,
-	.path_init	= loop_path_init,
-	.path_free	= loop_path_free,
 	.path_connect	= loop_path_connect,
 	.path_attach	= loop_path_attach,
 	.path_close	= loop_path_close,
-	.conn_drop	= loop_conn_drop,
+	.refuse		= loop_refuse,
 	.xmit		= loop_xmit,
 };
 

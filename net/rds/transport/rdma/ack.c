@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Frames that carry an acknowledgement and credits and nothing else (wire 4.8).
+ * Frames that carry only an acknowledgement and credits (protocol.rst 4.8).
  *
- * There is one at a time, with a header of its own behind those of the slots, and always
- * signalled.  What becomes due while it is under way is told when it is through, so a stream of
- * messages that all ask for acknowledgement causes no stream of such frames.  It needs a credit
- * like any other frame; when there is none it stays due until the peer's next frame, with which
- * the credits come.
+ * At most one such frame is under way.  It has a header of its own behind those
+ * of the slots, and is always signalled.  An acknowledgement or credits that
+ * become due meanwhile are sent when it has completed, so a stream of messages
+ * that all ask for acknowledgement causes no stream of such frames.  It needs a
+ * credit like any other frame; without a credit it stays due until the peer's
+ * next frame, which brings credits.
  */
 #include "data.h"
 
@@ -37,8 +38,8 @@ static int ack_post(struct rds_rdma_conn *conn)
 		sge.addr = (uintptr_t)h;
 		wr.send_flags |= IB_SEND_INLINE;
 	} else {
-		ib_dma_sync_single_for_device(conn->dev->ib, sge.addr, sge.length,
-					      DMA_TO_DEVICE);
+		ib_dma_sync_single_for_device(conn->dev->ib, sge.addr,
+					      sge.length, DMA_TO_DEVICE);
 	}
 	return ib_post_send(conn->qp, &wr, &bad);
 }
@@ -69,7 +70,9 @@ bool rds_rdma_ack_try(struct rds_rdma_conn *conn)
 
 static void ack_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rds_rdma_conn *conn = container_of(wc->wr_cqe, struct rds_rdma_conn, ack_cqe);
+	struct rds_rdma_conn *conn = container_of(wc->wr_cqe,
+						  struct rds_rdma_conn,
+						  ack_cqe);
 	bool ok;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {

@@ -2,12 +2,13 @@
 /*
  * The local addresses that lead to a device, each with its listener.
  *
- * Whether an address leads to a device is rdma_cm's to say: an id bound to it has the device or
- * has none.  All addresses are asked again by one work item when any notifier says that
- * something may have changed; notifiers themselves may not sleep, and do no more than queue it.
+ * rdma_cm decides whether an address leads to a device: an id bound to the
+ * address has the device or none.  Notifiers may run in atomic context, so all
+ * queue one work item, which scans all addresses.
  *
- * Ids of rdma_cm hold their namespace, and a listener would keep it from ever going.  So there are
- * listeners in the first namespace, and in others while sockets there use RDMA.
+ * Ids of rdma_cm hold their namespace, and a listener would keep it forever.
+ * So listeners exist in the first namespace, and in others while sockets there
+ * use RDMA.
  */
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
@@ -22,24 +23,24 @@
 #include "rdma.h"
 
 /*
- * Before looking again for what could not be done: a port in use, an address or a link not ready
- * yet.  Few of those take long, and of the end of some, duplicate address detection for instance,
- * nobody tells.
+ * Delays before another scan for what was not possible: a port was in use, an
+ * address or a link not ready.  Most of these end soon, and some, as duplicate
+ * address detection, end without a notifier.
  */
 #define RETRY_TIME	(HZ / 20)
-#define RETRY_TIME_MAX	(8 * HZ)	/* when nothing changes meanwhile */
-#define RETRY_TIME_LINK	(1UL * HZ)	/* when something waits for a link */
+#define RETRY_TIME_MAX	(8 * HZ)	/* limit while nothing changes */
+#define RETRY_TIME_LINK	(1UL * HZ)	/* limit while a link is waited for */
 #define BACKLOG		128
 
 /**
  * struct addr_entry - an address in the table
- * @node: in addrs
+ * @node: entry in addrs
  * @la: the address
- * @dev: device it leads to, counted
- * @listener: its listener, or NULL
- * @seen: it is still there
- * @told: it was logged that there can be no listener
- * @used: ids may hold its namespace; changed under both locks
+ * @dev: device that the address leads to, counted
+ * @listener: listener at the address, or NULL
+ * @seen: the present scan has found the address
+ * @told: the log has a warning that the listener cannot be opened
+ * @used: ids may hold the namespace of the address; changed under both locks
  */
 struct addr_entry {
 	struct list_head	node;
@@ -53,9 +54,9 @@ struct addr_entry {
 
 /**
  * struct addr_net - a namespace
- * @node: in nets
- * @net: namespace
- * @used: it is the first one, or sockets there use RDMA
+ * @node: entry in nets
+ * @net: the namespace, not counted
+ * @used: the namespace is the first one, or sockets there use RDMA
  */
 struct addr_net {
 	struct list_head	node;
@@ -66,10 +67,13 @@ struct addr_net {
 static DEFINE_MUTEX(scan_lock);
 static LIST_HEAD(nets);			/* under scan_lock */
 static DEFINE_SPINLOCK(addrs_lock);
-static LIST_HEAD(addrs);		/* changed under both locks */
+/* changed under scan_lock and addrs_lock */
+static LIST_HEAD(addrs);
 static unsigned long retry_time = RETRY_TIME;	/* under scan_lock */
-static bool kicked;			/* something changed since the last scan */
-static bool fresh;			/* an address was added or taken away since the last scan */
+/* rds_rdma_addr_kick() was called since the last scan */
+static bool kicked;
+/* an address was added or removed since the last scan */
+static bool fresh;
 
 static void scan(struct work_struct *work);
 static void scan_again(struct work_struct *work);
@@ -87,20 +91,23 @@ static void scan_again(struct work_struct *work)
 	queue_work(rds_rdma_wq, &scan_work);
 }
 
-static bool la_same(const struct rds_rdma_laddr *a, const struct rds_rdma_laddr *b)
+static bool la_same(const struct rds_rdma_laddr *a,
+		    const struct rds_rdma_laddr *b)
 {
-	return net_eq(a->net, b->net) && a->scope == b->scope && a->ifindex == b->ifindex &&
-	       ipv6_addr_equal(&a->addr, &b->addr);
+	return net_eq(a->net, b->net) && a->scope == b->scope &&
+	       a->ifindex == b->ifindex && ipv6_addr_equal(&a->addr, &b->addr);
 }
 
-/* Under scan_lock or addrs_lock */
-static struct addr_entry *entry_find(struct net *net, const struct in6_addr *addr, u32 scope)
+static struct addr_entry *entry_find(struct net *net,
+				     const struct in6_addr *addr, u32 scope)
 {
 	bool scoped = ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL;
 	struct addr_entry *e;
 
+	lockdep_assert_held(&addrs_lock);
 	list_for_each_entry(e, &addrs, node)
-		if (net_eq(e->la.net, net) && ipv6_addr_equal(&e->la.addr, addr) &&
+		if (net_eq(e->la.net, net) &&
+		    ipv6_addr_equal(&e->la.addr, addr) &&
 		    (!scoped || !scope || e->la.scope == scope))
 			return e;
 	return NULL;
@@ -126,7 +133,7 @@ struct rds_rdma_dev *rds_rdma_dev_by_laddr(struct rds_rdma_laddr *la)
 {
 	struct rds_rdma_dev *dev = lookup(la);
 
-	/* Something changed just now, and the address may be what did. */
+	/* A scan is queued or runs, and may find the address. */
 	if (!dev && work_busy(&scan_work)) {
 		flush_work(&scan_work);
 		dev = lookup(la);
@@ -134,16 +141,19 @@ struct rds_rdma_dev *rds_rdma_dev_by_laddr(struct rds_rdma_laddr *la)
 	return dev;
 }
 
-struct rds_rdma_dev *rds_rdma_dev_by_addr(struct net *net, const struct in6_addr *addr,
-					  u32 scope)
+struct rds_rdma_dev *
+rds_rdma_dev_by_addr(struct net *net, const struct in6_addr *addr, u32 scope)
 {
-	struct rds_rdma_laddr la = { .net = net, .addr = *addr, .scope = scope };
+	struct rds_rdma_laddr la = { .net = net,
+				     .addr = *addr,
+				     .scope = scope };
 
 	return rds_rdma_dev_by_laddr(&la);
 }
 
-/* Implements &rds_transport.addr_local; loopback addresses are never in the table. */
-bool rds_rdma_addr_local(struct net *net, const struct in6_addr *addr, u32 scope)
+/* Implements &rds_transport.addr_local; the table has no loopback addresses. */
+bool rds_rdma_addr_local(struct net *net, const struct in6_addr *addr,
+			 u32 scope)
 {
 	struct rds_rdma_dev *dev = rds_rdma_dev_by_addr(net, addr, scope);
 
@@ -152,23 +162,27 @@ bool rds_rdma_addr_local(struct net *net, const struct in6_addr *addr, u32 scope
 	return dev;
 }
 
-/* How good an address is for the registrar; 0: not at all.  Under RCU and addrs_lock. */
+/* How suitable an address is for the registrar, 0: not at all.  Under RCU. */
 static unsigned int rank(const struct addr_entry *e)
 {
 	const struct rds_rdma_laddr *la = &e->la;
 	struct net_device *ndev;
 
-	/* The ids of the registrar would keep the namespace from ever going. */
+	lockdep_assert_held(&addrs_lock);
+	/* Ids of the registrar would hold the namespace forever. */
 	if (!e->used)
 		return 0;
 	/*
-	 * What is sent over an interface that is down fails, and a failure of its management
-	 * queue pair is one that rxe does not recover from.
+	 * Sending over an interface that is down fails, and rxe does not
+	 * recover from a failure of its GSI QP.
 	 */
 	ndev = dev_get_by_index_rcu(la->net, la->ifindex);
 	if (!ndev || !(ndev->flags & IFF_UP))
 		return 0;
-	/* one that does not end with its last socket is best */
+	/*
+	 * Prefer the first namespace, where ids may stay when the last socket
+	 * is closed.
+	 */
 	if (!net_eq(la->net, &init_net))
 		return 1;
 	if (ipv6_addr_v4mapped(&la->addr))
@@ -177,8 +191,8 @@ static unsigned int rank(const struct addr_entry *e)
 }
 
 /*
- * An address of a device for its registrar, if there is one: the best, or after @failed attempts
- * any of them in turn.
+ * Find an address of a device for its registrar: the best one, or after @failed
+ * attempts any in turn.  False if there is none.
  */
 bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
 			  unsigned int failed)
@@ -205,7 +219,7 @@ bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
 	return best;
 }
 
-/* The id that is asked for its device has no events. */
+/* The id of probe() gets no events. */
 static int probe_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	return 0;
@@ -234,11 +248,12 @@ static struct rds_rdma_dev *probe(const struct rds_rdma_laddr *la)
 
 static u16 listen_port(const struct addr_entry *e)
 {
-	return e->dev->props.iwarp || ipv6_addr_v4mapped(&e->la.addr) ? RDS_RDMA_PORT :
-									RDS_RDMA_PORT_IPV6;
+	return e->dev->props.iwarp || ipv6_addr_v4mapped(&e->la.addr) ?
+		       RDS_RDMA_PORT :
+		       RDS_RDMA_PORT_IPV6;
 }
 
-/* Returns false if it should be tried again. */
+/* Open the listener of an address.  Returns false if it must be tried again. */
 static bool open_listener(struct addr_entry *e)
 {
 	struct sockaddr_storage ss;
@@ -247,7 +262,8 @@ static bool open_listener(struct addr_entry *e)
 
 	if (e->listener || !e->used)
 		return true;
-	id = rdma_create_id(e->la.net, rds_rdma_listen_event, e, RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(e->la.net, rds_rdma_listen_event, e, RDMA_PS_TCP,
+			    IB_QPT_RC);
 	if (IS_ERR(id))
 		return false;
 	rds_rdma_sockaddr(&ss, &e->la, listen_port(e));
@@ -273,14 +289,15 @@ static void end_conn(struct rds_rdma_conn *conn, void *arg)
 	rds_rdma_conn_addr_gone(conn, arg);
 }
 
-/* Under scan_lock.  Connections are the device's affair if that goes as a whole. */
+/* Remove an address; if @dev_gone, the caller has its connections ended. */
 static void entry_drop(struct addr_entry *e, bool dev_gone)
 {
+	lockdep_assert_held(&scan_lock);
 	spin_lock_bh(&addrs_lock);
 	list_del(&e->node);
 	spin_unlock_bh(&addrs_lock);
 
-	/* On return no handler runs that has @e. */
+	/* On return no handler that uses @e runs. */
 	if (e->listener)
 		rdma_destroy_id(e->listener);
 	if (!dev_gone)
@@ -289,18 +306,18 @@ static void entry_drop(struct addr_entry *e, bool dev_gone)
 	kfree(e);
 }
 
-/* Under scan_lock */
 static struct addr_net *net_find(const struct net *net)
 {
 	struct addr_net *an;
 
+	lockdep_assert_held(&scan_lock);
 	list_for_each_entry(an, &nets, node)
 		if (net_eq(an->net, net))
 			return an;
 	return NULL;
 }
 
-/* False if no device has the address. */
+/* Add an address to the table.  False if it leads to no device. */
 static bool entry_add(const struct rds_rdma_laddr *la, bool *retry)
 {
 	struct rds_rdma_dev *dev = probe(la);
@@ -327,7 +344,7 @@ static bool entry_add(const struct rds_rdma_laddr *la, bool *retry)
 	return true;
 }
 
-/* What kinds of devices there are */
+/* The kinds of all devices together */
 struct kinds {
 	bool	any;
 	bool	other_nets;
@@ -344,8 +361,9 @@ static void kinds_of(struct rds_rdma_dev *dev, void *arg)
 }
 
 /*
- * RoCE: ib_core learns of addresses by a work item of its own.  A new address is not to be
- * missing because that one is behind ours.
+ * ib_core adds the GIDs of new RoCE addresses in a work item of its own, which
+ * may run after the scan.  Have it add them now, or the scan would miss a new
+ * address.
  */
 static void rescan_roce(struct rds_rdma_dev *dev, void *arg)
 {
@@ -353,7 +371,10 @@ static void rescan_roce(struct rds_rdma_dev *dev, void *arg)
 		rdma_roce_rescan_device(dev->ib);
 }
 
-/* Takes what is known out of @found, drops what is not there any more. */
+/*
+ * Remove known addresses from @found, and from the table those that @found has
+ * not.
+ */
 static void scan_old(struct list_head *found, bool missed, bool *retry)
 {
 	struct addr_entry *e, *tmp;
@@ -378,12 +399,15 @@ static void scan_old(struct list_head *found, bool missed, bool *retry)
 		}
 		if (!open_listener(e))
 			*retry = true;
-		/* Its interface may have come up. */
+		/* The interface may have come up. */
 		rds_rdma_registrar_kick(e->dev);
 	}
 }
 
-/* An interface may have an address twice, with different prefixes. */
+/*
+ * Whether the table has the address: an interface may have one twice, with
+ * different prefixes.
+ */
 static bool known(const struct rds_rdma_laddr *la)
 {
 	struct addr_entry *e;
@@ -394,7 +418,7 @@ static bool known(const struct rds_rdma_laddr *la)
 	return false;
 }
 
-/* Takes those out of @found that a device has. */
+/* Move addresses that lead to a device from @found to the table. */
 static void scan_new(struct list_head *found, bool *retry)
 {
 	struct rds_rdma_found *f, *tmp;
@@ -423,7 +447,8 @@ static void scan(struct work_struct *work)
 	was_fresh = xchg(&fresh, false);
 	rds_rdma_dev_each(kinds_of, &kinds);
 	list_for_each_entry(an, &nets, node)
-		if (kinds.any && (kinds.other_nets || net_eq(an->net, &init_net)))
+		if (kinds.any &&
+		    (kinds.other_nets || net_eq(an->net, &init_net)))
 			rds_rdma_addr_collect(an->net, &found, &missed, &retry);
 	scan_old(&found, missed, &retry);
 	scan_new(&found, &retry);
@@ -438,7 +463,8 @@ static void scan(struct work_struct *work)
 		retry_time = RETRY_TIME;
 	if (retry || missed || !links)
 		mod_delayed_work(rds_rdma_wq, &retry_work,
-				 links ? retry_time : min(retry_time, RETRY_TIME_LINK));
+				 links ? retry_time :
+					 min(retry_time, RETRY_TIME_LINK));
 	retry_time = min_t(unsigned long, 2 * retry_time, RETRY_TIME_MAX);
 	mutex_unlock(&scan_lock);
 }
@@ -454,7 +480,7 @@ void rds_rdma_addr_dev_gone(struct rds_rdma_dev *dev)
 	mutex_unlock(&scan_lock);
 }
 
-/* From here on addresses of @net are looked for. */
+/* Include @net in the scans from now on. */
 int rds_rdma_addr_net_init(struct net *net)
 {
 	struct addr_net *an = kzalloc_obj(*an);
@@ -470,12 +496,12 @@ int rds_rdma_addr_net_init(struct net *net)
 	return 0;
 }
 
-/* Under scan_lock */
 static void net_set_used(struct net *net, bool use)
 {
 	struct rdma_cm_id *id;
 	struct addr_entry *e;
 
+	lockdep_assert_held(&scan_lock);
 	net_find(net)->used = use;
 	list_for_each_entry(e, &addrs, node) {
 		if (!net_eq(e->la.net, net))
@@ -511,8 +537,8 @@ void rds_rdma_addr_net_use(struct net *net, bool use)
 }
 
 /*
- * On return no listener of @net is there.  Its connections are left to the core, which ends them
- * in good order, and may need the registrar for that.
+ * Remove @net; on return it has no listener.  The core ends the connections of
+ * @net in good order, for which it may need the registrar.
  */
 void rds_rdma_addr_net_exit(struct net *net)
 {
@@ -533,7 +559,7 @@ void rds_rdma_addr_net_exit(struct net *net)
 	mutex_unlock(&scan_lock);
 }
 
-/* May be called in atomic context (IPv6). */
+/* IPv6 may call this in atomic context. */
 static int addr_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
 	WRITE_ONCE(fresh, true);
@@ -541,7 +567,8 @@ static int addr_event(struct notifier_block *nb, unsigned long event, void *arg)
 	return NOTIFY_DONE;
 }
 
-static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
+static int netdev_event(struct notifier_block *nb, unsigned long event,
+			void *arg)
 {
 	switch (event) {
 	case NETDEV_UP:
@@ -577,7 +604,7 @@ out_netdev:
 	return err;
 }
 
-/* The devices and namespaces are gone already. */
+/* Called when no device and no namespace is left. */
 void rds_rdma_addr_exit(void)
 {
 	unregister_inet6addr_notifier(&inet6_nb);
@@ -585,7 +612,7 @@ void rds_rdma_addr_exit(void)
 	unregister_netdevice_notifier(&netdev_nb);
 	cancel_delayed_work_sync(&retry_work);
 	cancel_work_sync(&scan_work);
-	/* The scan may have queued it once more. */
+	/* The scan may have queued retry_work once more. */
 	cancel_delayed_work_sync(&retry_work);
 	cancel_work_sync(&scan_work);
 	WARN_ON_ONCE(!list_empty(&addrs) || !list_empty(&nets));

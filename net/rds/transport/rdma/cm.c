@@ -1,42 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Connection management: what is said to the CM, and its events.
+ * Connection management: requests to the CM, and its events.
  *
- * Handlers run with the handler mutex of their id held, one at a time for each id, in work
- * queues that all RDMA connections of the host share.  So they are short: what waits for memory
- * or for the device is done by connect_work or path_attach.  Allocating the object of a request
- * is what they may sleep for.
+ * Handlers run with the handler mutex of their id held, one at a time for each
+ * id, in work queues that all RDMA connections of the host share.  So they are
+ * short: connect_work or path_attach do what waits for memory or for the
+ * device.  Handlers may sleep only to allocate the connection of a request.
  *
- * What can meet what, beyond what conn.c says:
+ * Events that can happen at once, beyond those in conn.c:
  *
- *   - A request and its id.  Before it goes to the core, the request's id gets its connection as
- *     context and a handler of its own.  Once rds_path_incoming() has taken it, the core may
- *     attach or drop it at any time; either waits for the handler of the request to return,
- *     which touches it no more.  A request that is refused ends with its id: the handler returns
- *     an error, the CM destroys the id, and no event comes in between.
- *   - A request and an interface that goes (link.c).  To refuse it is to send something, which that
- *     interface must not be asked to any more, and to make the peer call again at once.  So the
- *     id stays, and is refused by being destroyed, which link.c puts off.
- *   - A request waits in the core and its initiator gives up.  The CM reports REJECTED or
- *     DISCONNECTED; the connection fails without a path, and path_attach finds it so.  siw
- *     reports nothing for a request that was not accepted; there it is rdma_accept() that fails.
- *   - rdma_accept() fails.  The CM has refused the request then; the connection fails.
- *   - Crossing attempts are judged by the core inside the handler, in the order of CM events.
- *   - ESTABLISHED comes once: what rdma_notify() starts for IB_EVENT_COMM_EST takes the place of
- *     the handshake's last message.  A second one would be ignored.
- *   - The connection of a path to its own address and its twin.  The request that arrives is
- *     matched with the attempt by address, type of service and port, under self_lock.  path_close
- *     takes the attempt out of the list under the same lock, so that a twin is either known to it
- *     or not made; the work of a new twin is queued under the lock, where path_close will find
- *     it.  If either end fails the path is lost, and both are closed.
+ *   - A request and its id.  Before the request goes to the core, its id gets
+ *     the connection as context and conn_event() as handler.  Once
+ *     rds_path_incoming() has taken it, the core may attach or refuse it at any
+ *     time; both wait for the handler of the request to return, which does not
+ *     touch the request any more.  A refused request ends with its id: the
+ *     handler returns an error, the CM destroys the id, and no event comes in
+ *     between.
+ *   - A request and an interface that goes down (link.c).  A refusal would send
+ *     a packet over that interface, which must not happen any more, and make
+ *     the peer dial again at once.  So the id stays, and is refused by its
+ *     destruction, which link.c defers.
+ *   - A request waits in the core and its initiator gives up.  The CM reports
+ *     REJECTED or DISCONNECTED; the connection fails without a path, and
+ *     path_attach finds that it failed.  siw reports nothing for a request that
+ *     was not accepted; there rdma_accept() fails.
+ *   - rdma_accept() fails.  The CM has refused the request then; the connection
+ *     fails.
+ *   - Crossed attempts are judged by the core inside the handler, in the order
+ *     of CM events.
+ *   - ESTABLISHED comes once: the event that rdma_notify() starts for
+ *     IB_EVENT_COMM_EST replaces the handshake's last message.  A second one
+ *     would be ignored.
+ *   - The connection of a path to its own address and its twin.  The request is
+ *     matched with the attempt by address, type of service and port, under
+ *     self_lock.  path_close removes the attempt from the list under the same
+ *     lock, so that path_close either finds the twin or none is made; the work
+ *     of a new twin is queued under the lock, so path_close finds it, too.  If
+ *     either end fails the path is lost, and both are closed.
  *   - Events after the end: see conn.c.
  *
- * Lock: self_lock guards the list of attempts to reach an own address and rds_rdma_conn.twin;
- * rds_rdma_cm.lock may be taken under it.
+ * Lock: self_lock guards the list of attempts to connect to an own address and
+ * rds_rdma_conn.twin; rds_rdma_cm.lock may be taken under it.
  */
 #include <linux/module.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <net/rds/addr.h>
 #include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
 
@@ -44,8 +53,8 @@
 #include "rdma.h"
 
 #define RDS_RDMA_RESOLVE_MS	5000
-#define RDS_RDMA_RNR_RETRY	7	/* for ever */
-#define RDS_RDMA_REJECT_BODY	1	/* wire 4.4 */
+#define RDS_RDMA_RNR_RETRY	7	/* no limit */
+#define RDS_RDMA_REJECT_BODY	1	/* protocol.rst 4.4 */
 
 static DEFINE_SPINLOCK(self_lock);
 static LIST_HEAD(self_attempts);
@@ -57,30 +66,14 @@ static bool addr_ipv6(const struct rds_path_addr *addr)
 	return !ipv6_addr_v4mapped(&addr->laddr);
 }
 
-static void to_sockaddr(struct sockaddr_storage *ss, const struct in6_addr *addr, u16 port,
-			int ifindex)
-{
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
-	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
-
-	memset(ss, 0, sizeof(*ss));
-	if (ipv6_addr_v4mapped(addr)) {
-		sin->sin_family = AF_INET;
-		sin->sin_port = htons(port);
-		sin->sin_addr.s_addr = addr->s6_addr32[3];
-		return;
-	}
-	sin6->sin6_family = AF_INET6;
-	sin6->sin6_port = htons(port);
-	sin6->sin6_addr = *addr;
-	sin6->sin6_scope_id = ifindex;
-}
-
-static bool from_sockaddr(const struct sockaddr_storage *ss, struct in6_addr *addr)
+static bool from_sockaddr(const struct sockaddr_storage *ss,
+			  struct in6_addr *addr)
 {
 	switch (ss->ss_family) {
 	case AF_INET:
-		ipv6_addr_set_v4mapped(((const struct sockaddr_in *)ss)->sin_addr.s_addr, addr);
+		ipv6_addr_set_v4mapped(((const struct sockaddr_in *)ss)
+					       ->sin_addr.s_addr,
+				       addr);
 		return true;
 	case AF_INET6:
 		*addr = ((const struct sockaddr_in6 *)ss)->sin6_addr;
@@ -92,16 +85,17 @@ static bool from_sockaddr(const struct sockaddr_storage *ss, struct in6_addr *ad
 
 static __be16 sockaddr_port(const struct sockaddr_storage *ss)
 {
-	return ss->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)ss)->sin6_port :
-					   ((const struct sockaddr_in *)ss)->sin_port;
+	return ss->ss_family == AF_INET6 ?
+		       ((const struct sockaddr_in6 *)ss)->sin6_port :
+		       ((const struct sockaddr_in *)ss)->sin_port;
 }
 
-/* Asking the CM */
+/* Requests to the CM */
 
 /*
- * An attempt to reach an own address can be found by its twin from here on.  False if the
- * connection is ending: path_close says so before it takes it out of the list, and does not do that
- * again.
+ * Let the twin find an attempt to connect to an own address.  False if the
+ * connection is ending: path_close sets @ending before it removes the attempt
+ * from the list, which it does once only.
  */
 static bool self_enter(struct rds_rdma_conn *conn)
 {
@@ -119,12 +113,16 @@ int rds_rdma_cm_dial(struct rds_rdma_conn *conn)
 {
 	const struct rds_path_addr *addr = conn->path->addr;
 	bool iwarp = conn->dev->props.iwarp;
-	u16 port = addr_ipv6(addr) && !iwarp ? RDS_RDMA_PORT_IPV6 : RDS_RDMA_PORT;
+	u16 port = addr_ipv6(addr) && !iwarp ? RDS_RDMA_PORT_IPV6 :
+					       RDS_RDMA_PORT;
 	struct sockaddr_storage src, dst;
 	struct net *net = conn->path->net;
 	struct rdma_cm_id *id;
 
-	/* an id keeps its namespace, which one that is on its way out does not bear */
+	/*
+	 * An id holds its namespace, which must not happen to one that is being
+	 * removed.
+	 */
 	if (!maybe_get_net(net))
 		return -ENETDOWN;
 	id = rdma_create_id(net, conn_event, conn, RDMA_PS_TCP, IB_QPT_RC);
@@ -139,10 +137,10 @@ int rds_rdma_cm_dial(struct rds_rdma_conn *conn)
 	if (ipv6_addr_equal(&addr->laddr, &addr->faddr) && !self_enter(conn))
 		return -ECANCELED;
 	rds_rdma_link_ask_neighbour(conn);
-	to_sockaddr(&src, &addr->laddr, 0, addr->ifindex);
-	to_sockaddr(&dst, &addr->faddr, port, addr->ifindex);
-	return rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&dst,
-				 RDS_RDMA_RESOLVE_MS);
+	rds_addr_write(&src, &addr->laddr, 0, addr->ifindex);
+	rds_addr_write(&dst, &addr->faddr, htons(port), addr->ifindex);
+	return rdma_resolve_addr(id, (struct sockaddr *)&src,
+				 (struct sockaddr *)&dst, RDS_RDMA_RESOLVE_MS);
 }
 
 static unsigned int build_privdata(struct rds_rdma_conn *conn, u8 *buf)
@@ -173,8 +171,12 @@ int rds_rdma_cm_open(struct rds_rdma_conn *conn)
 	};
 	int err;
 
-	/* the link may have gone while addresses were resolved and rings were filled */
-	if (!conn->dev->props.iwarp && !rds_rdma_link_usable(&conn->local, &conn->remote))
+	/*
+	 * The link may have failed while addresses were resolved and rings were
+	 * filled.
+	 */
+	if (!conn->dev->props.iwarp &&
+	    !rds_rdma_link_usable(&conn->local, &conn->remote))
 		return -ENETDOWN;
 	param.private_data_len = build_privdata(conn, buf);
 	if (!rds_rdma_conn_ask(conn))
@@ -199,8 +201,9 @@ void rds_rdma_cm_reject(struct rdma_cm_id *id)
 	rdma_reject(id, &body, sizeof(body), IB_CM_REJ_CONSUMER_DEFINED);
 }
 
-/* Does the peer name the addresses between which we talk? */
-static bool peer_addrs_good(const struct rds_rdma_peer *peer, const struct rds_path_addr *addr)
+/* Whether the peer names the addresses of the path. */
+static bool peer_addrs_good(const struct rds_rdma_peer *peer,
+			    const struct rds_path_addr *addr)
 {
 	return !memcmp(peer->saddr, &addr->faddr, sizeof(peer->saddr)) &&
 	       !memcmp(peer->daddr, &addr->laddr, sizeof(peer->daddr));
@@ -208,13 +211,14 @@ static bool peer_addrs_good(const struct rds_rdma_peer *peer, const struct rds_p
 
 /* Events of a connection */
 
-/* The initiator's end: what does the acceptor say? */
-static bool reply_good(struct rds_rdma_conn *conn, const struct rdma_conn_param *param)
+/* The initiator's end: parse and check the acceptor's private data. */
+static bool reply_good(struct rds_rdma_conn *conn,
+		       const struct rdma_conn_param *param)
 {
 	const struct rds_path_addr *addr = conn->path->addr;
 
-	if (!rds_rdma_pd_parse(param->private_data, param->private_data_len, addr_ipv6(addr),
-			       false, &conn->peer) ||
+	if (!rds_rdma_pd_parse(param->private_data, param->private_data_len,
+			       addr_ipv6(addr), false, &conn->peer) ||
 	    !conn->peer.version || !peer_addrs_good(&conn->peer, addr)) {
 		pr_notice_ratelimited("rds_rdma: bad private data in a reply from %pI6c\n",
 				      &addr->faddr);
@@ -223,7 +227,8 @@ static bool reply_good(struct rds_rdma_conn *conn, const struct rdma_conn_param 
 	return conn->peer.credit || conn->dev->props.rnr;
 }
 
-static void event_established(struct rds_rdma_conn *conn, const struct rdma_cm_event *ev)
+static void event_established(struct rds_rdma_conn *conn,
+			      const struct rdma_cm_event *ev)
 {
 	if (conn->established)
 		return;
@@ -248,13 +253,16 @@ static void event_addr_resolved(struct rds_rdma_conn *conn)
 
 static void event_route_resolved(struct rds_rdma_conn *conn)
 {
-	/* iWARP has no path record */
+	/* iWARP has no path record. */
 	if (conn->id->route.path_rec)
 		conn->id->route.path_rec->sl = conn->path->addr->tos & 0x0f;
 	rds_rdma_conn_continue(conn);
 }
 
-/* What an event says about the end of a connection; RDS_DROP_MAX if nothing. */
+/*
+ * The reason for which an event ends the connection; RDS_DROP_NONE if it does
+ * not.
+ */
 static enum rds_drop_reason event_reason(const struct rds_rdma_conn *conn,
 					 const struct rdma_cm_event *ev)
 {
@@ -264,7 +272,8 @@ static enum rds_drop_reason event_reason(const struct rds_rdma_conn *conn,
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 		return RDS_DROP_DIAL_FAILED;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		return READ_ONCE(conn->up) ? RDS_DROP_PEER_TIMEOUT : RDS_DROP_DIAL_FAILED;
+		return READ_ONCE(conn->up) ? RDS_DROP_PEER_TIMEOUT :
+					     RDS_DROP_DIAL_FAILED;
 	case RDMA_CM_EVENT_REJECTED:
 		return RDS_DROP_PEER_REJECTED;
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -274,11 +283,11 @@ static enum rds_drop_reason event_reason(const struct rds_rdma_conn *conn,
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		return RDS_DROP_ADDR_GONE;
 	default:
-		return RDS_DROP_MAX;
+		return RDS_DROP_NONE;
 	}
 }
 
-/* Returns whether an event says how a request to connect or accept ended. */
+/* Whether an event answers rdma_connect() or rdma_accept(). */
 static bool event_answers(const struct rdma_cm_event *ev)
 {
 	switch (ev->event) {
@@ -316,17 +325,18 @@ static int conn_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		break;
 	default:
 		why = event_reason(conn, ev);
-		if (why != RDS_DROP_MAX)
+		if (why != RDS_DROP_NONE)
 			rds_rdma_conn_fail(conn, why);
 		break;
 	}
-	/* the id is path_close's to destroy */
+	/* 0: path_close destroys the id. */
 	return 0;
 }
 
 /* Requests */
 
-static bool request_addr(const struct rdma_cm_id *id, struct rds_path_addr *addr)
+static bool request_addr(const struct rdma_cm_id *id,
+			 struct rds_path_addr *addr)
 {
 	const struct rdma_addr *ra = &id->route.addr;
 
@@ -334,18 +344,25 @@ static bool request_addr(const struct rdma_cm_id *id, struct rds_path_addr *addr
 	if (!from_sockaddr(&ra->src_addr, &addr->laddr) ||
 	    !from_sockaddr(&ra->dst_addr, &addr->faddr))
 		return false;
-	/* as for TCP, only link-local addresses need an interface */
-	if ((ipv6_addr_type(&addr->laddr) | ipv6_addr_type(&addr->faddr)) & IPV6_ADDR_LINKLOCAL)
+	/* Only link-local addresses need an interface, as over TCP. */
+	if ((ipv6_addr_type(&addr->laddr) | ipv6_addr_type(&addr->faddr)) &
+	    IPV6_ADDR_LINKLOCAL)
 		addr->ifindex = ra->dev_addr.bound_dev_if;
 	return true;
 }
 
-/* Does the initiator say who it is, in a version that we speak? */
-static bool request_good(const struct rdma_conn_param *param, struct rds_path_addr *addr,
-			 const struct rds_rdma_props *props, struct rds_rdma_peer *peer)
+/*
+ * Whether a request has private data with the right addresses and a version in
+ * common.
+ */
+static bool request_good(const struct rdma_conn_param *param,
+			 struct rds_path_addr *addr,
+			 const struct rds_rdma_props *props,
+			 struct rds_rdma_peer *peer)
 {
-	if (!rds_rdma_pd_parse(param->private_data, param->private_data_len, addr_ipv6(addr),
-			       true, peer) || !peer->version)
+	if (!rds_rdma_pd_parse(param->private_data, param->private_data_len,
+			       addr_ipv6(addr), true, peer) ||
+	    !peer->version)
 		return false;
 	if (!peer_addrs_good(peer, addr))
 		return false;
@@ -353,7 +370,9 @@ static bool request_good(const struct rdma_conn_param *param, struct rds_path_ad
 	return peer->credit || props->rnr;
 }
 
-/* The attempt to reach an own address whose other end a request is */
+/*
+ * The attempt to connect to an own address that a request belongs to, or NULL
+ */
 static struct rds_rdma_conn *self_find(const struct rdma_cm_id *id,
 				       const struct rds_path_addr *addr)
 {
@@ -372,8 +391,12 @@ static struct rds_rdma_conn *self_find(const struct rdma_cm_id *id,
 	return NULL;
 }
 
-/* @twin becomes the other end of an attempt of ours; false if there is none. */
-static bool self_request(struct rdma_cm_id *id, const struct rds_path_addr *addr,
+/*
+ * Make @twin the accepting end of an attempt of this host; false if there is no
+ * such attempt.
+ */
+static bool self_request(struct rdma_cm_id *id,
+			 const struct rds_path_addr *addr,
 			 struct rds_rdma_conn *twin)
 {
 	struct rds_rdma_conn *conn;
@@ -409,8 +432,11 @@ struct rds_rdma_conn *rds_rdma_cm_forget_self(struct rds_rdma_conn *conn)
 	return twin;
 }
 
-/* Hand a request on; true if it has an owner now, who may have done anything with it. */
-static bool request_hand_on(struct rdma_cm_id *id, const struct rds_path_addr *addr,
+/*
+ * Pass a request on.  If true, another context owns it and may have freed it.
+ */
+static bool request_hand_on(struct rdma_cm_id *id,
+			    const struct rds_path_addr *addr,
 			    struct rds_rdma_conn *conn)
 {
 	struct net *net = id->route.addr.dev_addr.net;
@@ -429,8 +455,9 @@ static bool request_hand_on(struct rdma_cm_id *id, const struct rds_path_addr *a
 	return false;
 }
 
-/* Returns false if the request is to be refused. */
-static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *param,
+/* Handle a request.  Returns false if the caller must refuse it. */
+static bool request_take(struct rdma_cm_id *id,
+			 const struct rdma_conn_param *param,
 			 struct rds_rdma_dev *dev)
 {
 	struct net *net = id->route.addr.dev_addr.net;
@@ -439,7 +466,8 @@ static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *pa
 	struct rds_rdma_peer peer;
 	struct rds_path_addr addr;
 
-	if (!request_addr(id, &addr) || !request_good(param, &addr, &dev->props, &peer)) {
+	if (!request_addr(id, &addr) ||
+	    !request_good(param, &addr, &dev->props, &peer)) {
 		pr_notice_ratelimited("rds_rdma: bad private data in a request from %pISpc\n",
 				      &id->route.addr.dst_addr);
 		rds_drop(net, RDS_DROP_BAD_PRIVDATA);
@@ -455,7 +483,10 @@ static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *pa
 	}
 	conn->id = id;
 	conn->accepted = true;
-	/* It is entered: either this sees that the interface goes, or that sees the connection. */
+	/*
+	 * @conn is entered: the end of the interface is either seen here or
+	 * fails @conn.
+	 */
 	if (!rds_rdma_link_usable(&local, &conn->remote)) {
 		rds_drop(net, RDS_DROP_LOCAL_RECONFIG);
 		id->context = conn;
@@ -465,8 +496,10 @@ static bool request_take(struct rdma_cm_id *id, const struct rdma_conn_param *pa
 	}
 	conn->silent = dev->props.active_first;
 	conn->peer = peer;
-	conn->cm.responder_resources = min(dev->props.max_rd_atom, param->responder_resources);
-	conn->cm.initiator_depth = min(dev->props.max_init_rd_atom, param->initiator_depth);
+	conn->cm.responder_resources = min(dev->props.max_rd_atom,
+					   param->responder_resources);
+	conn->cm.initiator_depth = min(dev->props.max_init_rd_atom,
+				       param->initiator_depth);
 	if (request_hand_on(id, &addr, conn))
 		return true;
 	rds_rdma_conn_free(conn);

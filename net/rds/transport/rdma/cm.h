@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What conn.c and cm.c share: the part of a connection that deals with the CM.
+ * The part of a connection that deals with the CM, shared by conn.c, cm.c and
+ * link.c.
  *
- * Lifetime and ownership are those of struct rds_rdma_conn, in which it is embedded.
+ * Lifetime and ownership: embedded in struct rds_rdma_conn.
  *
- * Lock: rds_rdma_cm.lock (spin, bh) guards @path, @established, @silent, @up and @ending of the
- * connection, and @connecting.  rds_path_up() and rds_path_lost() are called under it, so that
- * none is under way once path_close has set @ending.  The core's locks come after it, and
- * none of ours.
+ * Lock: rds_rdma_cm.lock (spin, bh) guards @connecting, and of the connection
+ * @path,
+ * @established, @silent, @up and @ending.  rds_path_up() and rds_path_lost()
+ * are called under it, so that neither call is in progress once path_close has
+ * set @ending.  Locks of the core may be taken under it, but no other lock of
+ * this transport.
  */
 #ifndef _RDS_RDMA_CM_H
 #define _RDS_RDMA_CM_H
@@ -27,24 +30,32 @@ struct rds_rdma_dev;
 struct rds_rdma_laddr;
 
 /**
- * struct rds_rdma_cm - a connection and the CM
- * @lock: see above
- * @why: reason, when the connection ended by a failure
- * @connecting: the CM of an iWARP device has been asked to connect or to accept and has not
- *	answered yet; destroying the id would wait for the answer
- * @late_of: the path it belonged to, when it is closed and @connecting; only to be compared
- * @waits: an attempt that is not dialled before its link is there (link.c); who clears it dials
- * @held: a request that came when its link was not usable, and is answered when it is (link.c);
- *	set before the connection is closing
- * @silent_end: the peer gave its attempt up, so that the end of the id says nothing
- * @parked: nothing is left but the id, whose end has to wait (link.c); under rds_rdma_dev.lock
- * @offered: receives that our private data tell of
- * @self_node: in the list of attempts to connect to an own address (cm.c)
- * @responder_resources: READs and atomics that the peer may have under way
- * @initiator_depth: and we, as far as the peer takes them once the connection is up
- * @timer: ends an attempt that takes too long, and takes errors out of hard interrupts
- * @qp_error: the queue pair reported an error, @timer is to say so
- * @reap_work: the rest of path_close, when that must not wait for the CM or the link
+ * struct rds_rdma_cm - the CM state of a connection
+ * @lock: guards @connecting and the state of the connection that CM events
+ *	change
+ * @why: reason of the failure that ended the connection
+ * @connecting: the CM of an iWARP device was asked to connect or to accept and
+ *	has not answered; rdma_destroy_id() would wait for the answer
+ * @late_of: path of a connection that was closed while @connecting, else NULL;
+ *	compared only
+ * @waits: the attempt is dialled when its link is usable (link.c); the context
+ *	that clears @waits dials
+ * @held: the connection request arrived while its link was not usable, and is
+ *	refused when the link is usable (link.c); set before
+ *	rds_rdma_dev_closing()
+ * @silent_end: the peer gave up, so that destroying the id sends no packet
+ * @shelved: only the id is left, and its destruction is deferred (link.c);
+ *	under rds_rdma_dev.lock
+ * @offered: number of posted receives that the private data of this end tell
+ * @self_node: entry in self_attempts (cm.c)
+ * @responder_resources: READs and atomic operations that the peer may have
+ *	under way
+ * @initiator_depth: READs and atomic operations that this end may have under
+ *	way; lowered to the peer's limit when the connection is established
+ * @timer: fails an attempt that takes too long, and reports @qp_error outside
+ *	hard interrupts
+ * @qp_error: the queue pair reported an error that @timer has to report
+ * @reap_work: the part of path_close that would wait for the CM or the link
  */
 struct rds_rdma_cm {
 	spinlock_t		lock;
@@ -54,7 +65,7 @@ struct rds_rdma_cm {
 	bool			waits;
 	bool			held;
 	bool			silent_end;
-	bool			parked;
+	bool			shelved;
 	u32			offered;
 	struct list_head	self_node;
 	u8			responder_resources;
@@ -67,60 +78,76 @@ struct rds_rdma_cm {
 /* conn.c */
 
 /*
- * A new connection of @local to @remote, entered at @dev; NULL without memory, or if the device
- * goes.
+ * Make a connection from @local to @remote and enter it at @dev.  NULL without
+ * memory, or if the device is being removed.
  */
 struct rds_rdma_conn *rds_rdma_conn_new(struct rds_rdma_dev *dev,
 					const struct rds_rdma_laddr *local,
 					const struct in6_addr *remote);
 
-/* End of a connection that never had a path nor a queue pair; its id is not touched. */
+/* Free a connection that never had a path or a queue pair; its id stays. */
 void rds_rdma_conn_free(struct rds_rdma_conn *conn);
 
 /*
- * End of a request that no path gets, from its handler: the id goes, and the peer is told, when
- * the link is usable.
+ * Refuse a connection request that no path gets, called from its CM handler.
+ * The id is destroyed, and the peer thereby refused, when the link is usable.
  */
 void rds_rdma_conn_refuse_later(struct rds_rdma_conn *conn);
 
-/* Have connect_work go on, unless the connection is ending.  Does not sleep. */
+/* Queue connect_work, unless the connection is ending.  Does not sleep. */
 void rds_rdma_conn_continue(struct rds_rdma_conn *conn);
 
-/* The CM is about to be asked to connect or accept; false if the connection is ending. */
+/*
+ * Note that the CM is about to be asked to connect or accept; false if the
+ * connection is ending.
+ */
 bool rds_rdma_conn_ask(struct rds_rdma_conn *conn);
 
-/* It has answered, or could not be asked; false if the connection is ending. */
+/*
+ * Note that the CM has answered, or could not be asked; false if the connection
+ * is ending.
+ */
 bool rds_rdma_conn_answered(struct rds_rdma_conn *conn);
 
-/* The CM says that the connection is established, and all that precedes that is done. */
+/*
+ * Handle RDMA_CM_EVENT_ESTABLISHED, after peer.gen, credits and limits have
+ * been taken over.
+ */
 void rds_rdma_conn_established(struct rds_rdma_conn *conn);
 
 /* link.c */
 
-/* May the CM be made to send something for @conn? */
+/* Whether a call that makes the CM send a packet for @conn is safe. */
 bool rds_rdma_link_may_speak(const struct rds_rdma_conn *conn);
 
-/* The CM says that the peer has given up: it has nothing to say of it any more itself. */
+/*
+ * Handle that the peer gave up: destroying the id of @conn sends no packet from
+ * now on.
+ */
 void rds_rdma_link_peer_gone(struct rds_rdma_conn *conn);
 
 /*
- * A connection that is nothing but an id any more, and is entered as closing, ends: if the id
- * cannot be destroyed now, true, and reap_work comes when it can.
+ * Defer the destruction of the id of @conn, which is closing and has nothing
+ * but the id.  True if the id cannot be destroyed now; reap_work is queued when
+ * it can.
  */
-bool rds_rdma_link_park(struct rds_rdma_conn *conn);
+bool rds_rdma_link_shelve(struct rds_rdma_conn *conn);
 
 /* cm.c */
 
-/* Make an id and start to resolve the path's addresses. */
+/* Create an id and start to resolve the addresses of the path. */
 int rds_rdma_cm_dial(struct rds_rdma_conn *conn);
 
-/* Connect or accept, the queue pair being ready. */
+/* Connect or accept; the queue pair is ready. */
 int rds_rdma_cm_open(struct rds_rdma_conn *conn);
 
-/* Refuse what came in on @id. */
+/* Refuse the connection request of @id. */
 void rds_rdma_cm_reject(struct rdma_cm_id *id);
 
-/* From here on no twin comes to @conn; returns the one it has, or NULL. */
+/*
+ * Prevent that @conn gets a twin from now on; returns the twin that it has, or
+ * NULL.
+ */
 struct rds_rdma_conn *rds_rdma_cm_forget_self(struct rds_rdma_conn *conn);
 
 #endif

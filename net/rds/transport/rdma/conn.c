@@ -1,52 +1,66 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Connections as objects: how they are made, come up, fail and end, and the core's path ops.
+ * Connections as objects: how they are made, come up, fail and end, and the
+ * functions of &rds_transport for paths.
  *
- * What can meet what, and why it is safe:
+ * Events that can happen at once, and why that is safe:
  *
- *   - A CM event and path_close.  path_close sets @ending under the lock of cm.h, and waits for
- *     a handler that did not see it (rdma_lock_handler()) before it takes anything down.  Later
- *     handlers see @ending and touch neither the path nor the data path.  rdma_destroy_id()
- *     returns when no handler runs or will run; it is called from the core's worker or our own,
- *     never from a handler.
- *   - connect_work and path_close.  The work is queued under the lock and not once @ending is
- *     set; path_close cancels it or waits for it.  It waits for memory and the device alone, but
- *     for the case that follows.
- *   - The CM of an iWARP device that does not answer.  rdma_connect() may wait there for TCP
- *     (siw: minutes, with the id's handler mutex held), and rdma_destroy_id() and
- *     rdma_destroy_qp() wait for the end of the MPA negotiation (siw: 5 to 10 s).  A path cannot
- *     wait for that.  @connecting says that an answer is outstanding; path_close then drains the
- *     queue pair, which needs no CM, ends the data path, and leaves the rest to reap_work.  The
- *     device waits for that; no upcall comes out of it.  A path that has left RDS_RDMA_LATE_MAX
- *     of those behind does not dial until one of them is gone.
- *   - An interface that is down.  See link.c; an id that cannot be destroyed is parked there, and
- *     an attempt waits there until it can be dialled.  It has no id until connect_work dials.
- *   - A dead peer.  The CM of InfiniBand gives up after a minute, TCP after two.  @timer fails
- *     what is not up after RDS_RDMA_SETUP_TIME, whoever opened it; the core tries again.
- *   - ib_drain_qp() waits for the device and not for the peer: it moves the queue pair to the
- *     error state, which rxe, siw and the hardware drivers allow from any state that
- *     rdma_create_qp() or the CM leave it in, also when it never reached RTS (rxe flushes what is
- *     posted in the error state whatever state was before; siw completes it on the spot), and
- *     waits for one more completion, for which rds_rdma_data_attr() keeps room.  A CM that is at
- *     work on the same queue pair finds it in the error state and reports a failure, or in RESET
- *     (conn_shut_qp()) and connects what its id is about to disconnect.  Nothing is
- *     posted behind it: path_close takes tx_lock after setting @ending, and the data path posts
+ *   - A CM event and path_close.  path_close sets @ending under
+ *     rds_rdma_cm.lock, and waits for a handler that did not see it
+ *     (rdma_lock_handler()) before it releases anything.  Later handlers see
+ *     @ending and touch neither the path nor the data path.  rdma_destroy_id()
+ *     returns when no handler runs or will run; it is called from a worker of
+ *     the core or of this module, never from a handler.
+ *   - connect_work and path_close.  The work is queued under the lock and not
+ *     once @ending is set; path_close cancels it or waits for it.  The work
+ *     waits only for memory and the device, but for the next case.
+ *   - The CM of an iWARP device that does not answer.  rdma_connect() may wait
+ *     there for TCP (siw: minutes, with the id's handler mutex held), and
+ *     rdma_destroy_id() and rdma_destroy_qp() wait for the end of the MPA
+ *     negotiation (siw: 5 to 10 s).  A path cannot wait for that.  @connecting
+ *     says that an answer is outstanding; path_close then drains the queue
+ *     pair, which needs no CM, ends the data path, and leaves the rest to
+ *     reap_work, which makes no upcall and for which the removal of the device
+ *     waits.  A path with RDS_RDMA_LATE_MAX such connections does not dial
+ *     until one of them is freed.
+ *   - An interface that is down.  link.c shelves ids that cannot be destroyed,
+ *     and keeps attempts waiting until they can be dialled.  Those have no id
+ *     until connect_work dials.
+ *   - A dead peer.  The CM of InfiniBand gives up after a minute, TCP after
+ *     two.  @timer fails a connection that is not up after RDS_RDMA_SETUP_TIME,
+ *     at both ends; the core tries again.
+ *   - ib_drain_qp() waits for the device and not for the peer: it moves the
+ *     queue pair to the error state and waits for one more completion, for
+ *     which rds_rdma_data_attr() keeps room.  rxe, siw and the hardware drivers
+ *     allow that from any state that rdma_create_qp() or the CM leave it in,
+ *     also if it never reached RTS (in the error state rxe flushes what is
+ *     posted, whatever the state was before; siw completes it at once).  A CM
+ *     that uses the queue pair at the same time finds it in the error state and
+ *     reports a failure, or in RESET (conn_shut_qp()) and connects a queue pair
+ *     whose id is about to disconnect.  Nothing is posted behind the drain:
+ *     path_close takes tx_lock after it sets @ending, and the data path posts
  *     under tx_lock and only while @ending is not set.
- *   - Completions that the drain does not wait for.  siw leaves in the send queue what it found
- *     there when the connection was already being terminated, and flushes it whenever its CM gets
- *     to it.  After ib_destroy_qp() there are none any more but those on the completion queue,
- *     which is not shared there (rds_rdma_props.soft) and goes next.  Only then the rings go.
- *   - rdma_create_qp() or another step fails half way.  The connection fails, the core calls
- *     path_close, and that undoes what is there: each step leaves its result or NULL.  The same
- *     goes for an attempt that never got past address resolution: it has an id and no more.
- *   - The device goes.  A connection is entered at its device before it has an id.  It fails
- *     then, at whatever step it is, and path_close follows; a request that waits in the core
- *     fails without a path, and is found ended by path_attach, or dropped.
- *   - rds_path_up() answers false: the core is about to call path_close; nothing is posted.
- *   - The first frame and ESTABLISHED (two contexts, any order): the second of them brings the
- *     accepting end up, under the lock.
- *   - A failure and path_close: the first of them sets @ending; rds_path_lost() is called under
- *     the lock and only by who set it, so none comes after path_close has set it.
+ *   - Completions that the drain does not wait for.  siw keeps in the send
+ *     queue what it finds there when the connection is being terminated, and
+ *     flushes it later from its CM.  After ib_destroy_qp() no completion is
+ *     left but on the completion queue, which is not shared there
+ *     (rds_rdma_props.soft) and is destroyed next.  Only then the rings are
+ *     freed.
+ *   - rdma_create_qp() or another step fails half way.  The connection fails,
+ *     and the core calls path_close, which undoes the steps that were done:
+ *     each leaves its result or NULL.  That includes an attempt that never got
+ *     past address resolution, and has only an id.
+ *   - The device is removed.  A connection is entered at its device before it
+ *     has an id.  It fails then, at any step, and path_close follows; a request
+ *     that waits in the core fails without a path, and path_attach finds that
+ *     it failed, or the core refuses it.
+ *   - rds_path_up() returns false: the core is about to call path_close;
+ *     nothing is posted.
+ *   - The first frame and ESTABLISHED (two contexts, any order): the second of
+ *     them brings the accepting end up, under the lock.
+ *   - A failure and path_close: the first of them sets @ending; only the
+ *     context that set it calls rds_path_lost(), under the lock, so no call
+ *     comes after path_close has set it.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -58,16 +72,20 @@
 #include "devlayer.h"
 #include "rdma.h"
 
-/* From the start of an attempt to the first moment at which messages can flow */
+/* Longest time from the start of an attempt until messages can be sent */
 #define RDS_RDMA_SETUP_TIME	(10 * HZ)
-/* Closed attempts of one path that still wait for an iWARP device: with as many none is dialled, */
+/*
+ * With so many closed attempts of a path waiting for an iWARP device, the path
+ * does not dial,
+ */
 #define RDS_RDMA_LATE_MAX	4
-/* and with as many the peer's are refused as well */
+/* and with so many it refuses connections of the peer as well. */
 #define RDS_RDMA_LATE_REFUSE	8
 
 static void conn_timer(struct timer_list *t)
 {
-	struct rds_rdma_conn *conn = container_of(t, struct rds_rdma_conn, cm.timer);
+	struct rds_rdma_conn *conn = container_of(t, struct rds_rdma_conn,
+						  cm.timer);
 
 	if (READ_ONCE(conn->cm.qp_error))
 		rds_rdma_conn_fail(conn, RDS_DROP_SEND_ERROR);
@@ -86,7 +104,10 @@ static void conn_qp_event(struct ib_event *ev, void *context)
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		/* perhaps in a hard interrupt, where the core cannot be told */
+		/*
+		 * May be a hard interrupt, where upcalls are not allowed:
+		 * @timer reports it.
+		 */
 		WRITE_ONCE(conn->cm.qp_error, true);
 		mod_timer(&conn->cm.timer, jiffies);
 		break;
@@ -103,7 +124,8 @@ void rds_rdma_conn_fail(struct rds_rdma_conn *conn, enum rds_drop_reason why)
 		conn->cm.why = why;
 		if (conn->path) {
 			if (!conn->up)
-				rds_rdma_stats_inc(conn->path->net, rdma_conn_failed);
+				rds_rdma_stats_inc(conn->path->net,
+						   rdma_conn_failed);
 			rds_path_lost(conn->path, why);
 		}
 	}
@@ -115,20 +137,22 @@ void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn)
 	rds_rdma_conn_fail(conn, RDS_DROP_DEVICE_GONE);
 }
 
-void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn, const struct rds_rdma_laddr *la)
+void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn,
+			     const struct rds_rdma_laddr *la)
 {
-	if (net_eq(conn->local.net, la->net) && ipv6_addr_equal(&conn->local.addr, &la->addr) &&
+	if (net_eq(conn->local.net, la->net) &&
+	    ipv6_addr_equal(&conn->local.addr, &la->addr) &&
 	    (!la->scope || conn->local.scope == la->scope))
 		rds_rdma_conn_fail(conn, RDS_DROP_ADDR_GONE);
 }
 
-/* Bring the connection up if nothing is missing any more. */
+/* Bring the connection up, if no condition is missing. */
 static void conn_try_up(struct rds_rdma_conn *conn)
 {
 	lockdep_assert_held(&conn->cm.lock);
 	if (!conn->established || conn->silent || conn->up || conn->ending)
 		return;
-	/* ahead of rds_path_up(): xmit may be called before that returns */
+	/* Set before rds_path_up(), as xmit may be called before it returns. */
 	WRITE_ONCE(conn->up, true);
 	if (conn->is_twin)
 		return;
@@ -141,9 +165,10 @@ static void conn_try_up(struct rds_rdma_conn *conn)
 }
 
 /*
- * The frame says that the peer has the handshake behind it.  rdma_notify() would spare us the rest
- * of it if its last message was lost, but ib_cm takes locks there that it also takes with softirqs
- * enabled, and this is a softirq; so that message is waited for, which the peer's CM repeats.
+ * The frame shows that the peer has finished the handshake.  If the handshake's
+ * last message was lost, rdma_notify() could replace it, but ib_cm takes locks
+ * there that it also takes with softirqs enabled, and this is a softirq.  So
+ * the connection waits for that message, which the peer's CM repeats.
  */
 void rds_rdma_conn_heard(struct rds_rdma_conn *conn)
 {
@@ -193,8 +218,9 @@ bool rds_rdma_conn_answered(struct rds_rdma_conn *conn)
 }
 
 /*
- * Has the path left too many closed attempts behind that still wait for the device?  The peer's
- * call may be the way out, so it is taken when we dial no more ourselves.
+ * Whether the path has left too many closed attempts that wait for the device.
+ * A connection of the peer may still succeed, so it is accepted after this end
+ * has stopped dialling.
  */
 static bool conn_too_many_late(struct rds_rdma_conn *conn)
 {
@@ -214,7 +240,8 @@ static int conn_create_qp(struct rds_rdma_conn *conn)
 	int err;
 
 	rds_rdma_data_attr(conn->dev, &attr);
-	err = rds_rdma_cq_get(conn, attr.cap.max_send_wr + attr.cap.max_recv_wr);
+	err = rds_rdma_cq_get(conn,
+			      attr.cap.max_send_wr + attr.cap.max_recv_wr);
 	if (err)
 		return err;
 	attr.send_cq = conn->cq.cq;
@@ -231,12 +258,15 @@ static int conn_create_qp(struct rds_rdma_conn *conn)
 	return 0;
 }
 
-/* All that a connection needs before its peer can send.  path_close undoes it. */
+/*
+ * Make all that a connection needs before its peer can send.  path_close undoes
+ * it.
+ */
 static int conn_setup(struct rds_rdma_conn *conn)
 {
 	int err;
 
-	/* the route may have led to another device than the address */
+	/* The route may lead to another device than the address. */
 	if (conn->id->device != READ_ONCE(conn->dev->ib))
 		return -ENODEV;
 	if (conn_too_many_late(conn))
@@ -265,7 +295,7 @@ static void conn_open(struct rds_rdma_conn *conn)
 		rds_rdma_conn_fail(conn, RDS_DROP_DIAL_FAILED);
 }
 
-/* The link of an attempt that waited for it is there. */
+/* Dial an attempt whose link has become usable. */
 static void conn_dial_late(struct rds_rdma_conn *conn)
 {
 	if (READ_ONCE(conn->ending))
@@ -277,7 +307,8 @@ static void conn_dial_late(struct rds_rdma_conn *conn)
 
 static void conn_connect_work(struct work_struct *work)
 {
-	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn, connect_work);
+	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn,
+						  connect_work);
 
 	if (conn->id)
 		conn_open(conn);
@@ -286,10 +317,12 @@ static void conn_connect_work(struct work_struct *work)
 }
 
 /*
- * rxe queues a packet of the peer's, whose reference to the queue pair may be gone with that, and
- * looks at the queue pair once more.  It takes no packets in the state RESET, and those from the
- * network under RCU; what a task of its own hands over within one host is left to chance.  The
- * grace period is a short one: an interface that goes waits for us, with a limit.
+ * rxe queues a packet of the peer's, which may drop the last reference to the
+ * queue pair, and then reads the queue pair once more.  In the state RESET rxe
+ * takes no packets, and it takes those of the network under RCU; packets that
+ * an own task of rxe passes on within one host stay unsafe.  The grace period
+ * is an expedited one, as an interface that goes down waits for this, with a
+ * limit.
  */
 static void conn_shut_qp(const struct rds_rdma_conn *conn)
 {
@@ -301,7 +334,10 @@ static void conn_shut_qp(const struct rds_rdma_conn *conn)
 	synchronize_rcu_expedited();
 }
 
-/* On return no completion is under way, nor will one come. */
+/*
+ * Destroy queue pair and completion queue; on return no completion runs or will
+ * run.
+ */
 static void conn_destroy_qp(struct rds_rdma_conn *conn)
 {
 	if (conn->qp) {
@@ -313,13 +349,13 @@ static void conn_destroy_qp(struct rds_rdma_conn *conn)
 }
 
 /*
- * Give back what is left of a connection that no path and no completion knows any more.  It is
- * entered as closing.
+ * Free the rest of a connection that no path and no completion uses any more,
+ * and that is on rds_rdma_dev.closing.
  */
 static void conn_release(struct rds_rdma_conn *conn)
 {
 	conn_destroy_qp(conn);
-	if (conn->id && rds_rdma_link_park(conn))
+	if (conn->id && rds_rdma_link_shelve(conn))
 		return;
 	if (conn->id)
 		rdma_destroy_id(conn->id);
@@ -328,10 +364,14 @@ static void conn_release(struct rds_rdma_conn *conn)
 
 static void conn_reap_work(struct work_struct *work)
 {
-	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn, cm.reap_work);
+	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn,
+						  cm.reap_work);
 
 	cancel_work_sync(&conn->connect_work);
-	/* it may have been established after all; the queue pair is not let go otherwise */
+	/*
+	 * It may have been established meanwhile, and the CM keeps the queue
+	 * pair until this.
+	 */
 	if (conn->qp)
 		rdma_disconnect(conn->id);
 	conn_release(conn);
@@ -379,7 +419,7 @@ void rds_rdma_conn_refuse_later(struct rds_rdma_conn *conn)
 	queue_work(rds_rdma_wq, &conn->cm.reap_work);
 }
 
-/* Path ops */
+/* Functions of &rds_transport */
 
 int rds_rdma_path_init(struct rds_path *path)
 {
@@ -396,7 +436,10 @@ void rds_rdma_path_free(struct rds_path *path)
 	WARN_ON_ONCE(rp->conn);
 }
 
-/* Returns false if the connection has failed already, which the path was not told. */
+/*
+ * Returns false if the connection failed before, which was not reported to the
+ * path.
+ */
 static bool path_set_conn(struct rds_path *path, struct rds_rdma_conn *conn)
 {
 	struct rds_rdma_path *rp = path->priv;
@@ -431,7 +474,10 @@ int rds_rdma_path_connect(struct rds_path *path)
 	rds_rdma_dev_put(dev);
 	if (!conn)
 		return -ENOMEM;
-	/* told before it has an id: what it would dial over is going, or the device is */
+	/*
+	 * A walk may have failed it already, as its device, interface or
+	 * address is going.
+	 */
 	if (!path_set_conn(path, conn))
 		err = -ENETDOWN;
 	else if (!rds_rdma_link_waits(conn))
@@ -442,8 +488,9 @@ int rds_rdma_path_connect(struct rds_path *path)
 }
 
 /*
- * The peer may have given up while its request waited in the core: the request has failed then,
- * or the CM will refuse to accept it.  Either way the path is lost and path_close cleans up.
+ * The peer may have given up while its request waited in the core: then the
+ * request has failed, or the CM will refuse to accept it.  In both cases the
+ * path is lost and path_close cleans up.
  */
 void rds_rdma_path_attach(struct rds_path *path, void *handle)
 {
@@ -457,12 +504,12 @@ void rds_rdma_path_attach(struct rds_path *path, void *handle)
 	conn_open(conn);
 }
 
-void rds_rdma_conn_drop(struct net *net, void *handle)
+void rds_rdma_refuse(struct net *net, void *handle)
 {
 	struct rds_rdma_conn *conn = handle;
 
 	rds_rdma_dev_closing(conn->dev, conn);
-	/* its handler may still be running, for which both wait */
+	/* Wait for the handler of the request, which may still be running. */
 	rdma_lock_handler(conn->id);
 	if (rds_rdma_link_may_speak(conn))
 		rds_rdma_cm_reject(conn->id);
@@ -470,7 +517,9 @@ void rds_rdma_conn_drop(struct net *net, void *handle)
 	conn_release(conn);
 }
 
-/* Returns whether the CM of the device is still to answer, which cannot be waited for. */
+/*
+ * End all use of the path.  Returns whether an answer of the CM is outstanding.
+ */
 static bool conn_end(struct rds_rdma_conn *conn)
 {
 	bool late;
@@ -486,7 +535,10 @@ static bool conn_end(struct rds_rdma_conn *conn)
 			rdma_unlock_handler(conn->id);
 		}
 	}
-	/* who posts does that and looks at @ending under this: from here on nothing is posted */
+	/*
+	 * Posting contexts test @ending under tx_lock: after this nothing is
+	 * posted.
+	 */
 	spin_lock_bh(&conn->tx_lock);
 	spin_unlock_bh(&conn->tx_lock);
 	return late;
@@ -502,7 +554,10 @@ static void conn_close(struct rds_rdma_conn *conn)
 			rdma_disconnect(conn->id);
 		ib_drain_qp(conn->qp);
 	}
-	/* with an answer outstanding nothing was ever sent, so the drain was enough */
+	/*
+	 * While an answer is outstanding nothing was ever sent, so the drain
+	 * was enough.
+	 */
 	if (!late)
 		conn_destroy_qp(conn);
 	rds_rdma_data_stop(conn);
@@ -516,14 +571,14 @@ static void conn_close(struct rds_rdma_conn *conn)
 		conn_release(conn);
 		return;
 	}
-	/* an interface that goes waits for those that are not late */
+	/* A notifier of link.c does not wait for late connections. */
 	wake_up_all(&conn->dev->idle);
 	queue_work(rds_rdma_wq, &conn->cm.reap_work);
 }
 
 /*
- * Nothing has to be waited for in good order: what the peer has not acknowledged by a number of
- * RDS's is sent again, and what it sends again is recognised.
+ * @graceful needs no wait: messages that the peer's RDS has not acknowledged
+ * are retransmitted, and received duplicates are recognised.
  */
 void rds_rdma_path_close(struct rds_path *path, bool graceful)
 {
@@ -533,7 +588,10 @@ void rds_rdma_path_close(struct rds_path *path, bool graceful)
 
 	if (!conn)
 		return;
-	/* ahead of what follows: an attempt that waited for its link may be dialled just now */
+	/*
+	 * Set first, as an attempt that waits for its link may be dialled at
+	 * this moment.
+	 */
 	spin_lock_bh(&conn->cm.lock);
 	WRITE_ONCE(conn->ending, true);
 	spin_unlock_bh(&conn->cm.lock);

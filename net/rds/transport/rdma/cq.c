@@ -2,22 +2,23 @@
 /*
  * The completion queue of a connection.
  *
- * Hardware raises completions in an interrupt, and the softirq that polls for them follows on the
- * spot; there queues are shared, out of the device's pool.  A software device raises them from a
- * work item or from the task that posts, where a softirq means to wake ksoftirqd and to wait until
- * it is scheduled.  That is good for a stream, of which much is there by then and is taken at one
- * go, and bad for a dialogue, whose every step waits.  So on such devices each connection has a
- * queue of its own, and a completion in a dialogue takes the way through an interrupt
- * (irq_work), as on hardware.
+ * Hardware raises completions in an interrupt, and the softirq that polls for
+ * them runs at once; there queues are shared and come from the device's pool.
+ * A software device raises them from a work item or from the task that posts,
+ * where raising the softirq wakes ksoftirqd, and the poll waits until ksoftirqd
+ * is scheduled.  That is good for a stream, where many frames arrive until then
+ * and one poll handles them, and bad for a dialogue, where each step waits.  So
+ * on such devices each connection has a queue of its own, and in a dialogue a
+ * completion is raised in an interrupt (irq_work), as on hardware.
  *
- * What a dialogue is: frames that go take turns with frames that come.  A run of more than
- * CQ_RUN_MAX in one direction is a stream.
+ * In a dialogue sent and received frames alternate.  A run of more than
+ * CQ_RUN_MAX + 1 frames in one direction is a stream.
  *
- * Lifetime: the queue goes after its queue pair, when the device raises no completion any more;
- * rds_rdma_cq_put() waits for an interrupt that is under way.
+ * Lifetime: the queue is freed after its queue pair, when the device raises no
+ * completion any more; rds_rdma_cq_put() waits for an interrupt in progress.
  *
- * Lock: rds_rdma_cq.run and .rx are under rds_rdma_conn.tx_lock.  A completion reads .run without
- * it: whichever way it takes is right.
+ * Lock: rds_rdma_cq.run and .rx are under rds_rdma_conn.tx_lock.  A completion
+ * reads .run without the lock: both of its ways are correct.
  */
 #include "data.h"
 
@@ -39,13 +40,16 @@ static void cq_irq(struct irq_work *work)
 	q->handler(q->cq, q->cq->cq_context);
 }
 
-/* Takes the place of ib_core's handler, with its rules: any context. */
+/* Replaces the completion handler of ib_core, which any context may call. */
 static void cq_completion(struct ib_cq *cq, void *context)
 {
 	struct rds_rdma_conn *conn = context;
 	struct rds_rdma_cq *q = &conn->cq;
 
-	/* in an interrupt, or with softirqs disabled, it is on its way without ksoftirqd */
+	/*
+	 * In an interrupt, or with softirqs disabled, the softirq runs without
+	 * ksoftirqd.
+	 */
 	if (in_interrupt() || READ_ONCE(q->run) > CQ_RUN_MAX)
 		q->handler(cq, context);
 	else
@@ -71,7 +75,9 @@ int rds_rdma_cq_get(struct rds_rdma_conn *conn, unsigned int nr_cqe)
 		q->handler = cq->comp_handler;
 	}
 	q->cq = cq;
-	/* nothing is bound to it yet that could complete */
+	/*
+	 * No queue pair uses the queue yet, so no completion sees the change.
+	 */
 	if (q->handler)
 		cq->comp_handler = cq_completion;
 	return 0;

@@ -11,12 +11,14 @@ struct rds_rdma_conn;
 
 /**
  * struct rds_rdma_cq - completion queue of a connection (cq.c)
- * @cq: shared and from the device's pool, or NULL, or its own if there is a @handler
- * @handler: ib_core's, in the place of which is ours; else NULL
- * @nr_cqe: entries taken of a shared one
+ * @cq: completion queue: the connection's own if @handler is set, else shared
+ *	and of the device's pool; NULL if there is none
+ * @handler: completion handler of ib_core, which cq_completion() replaces in an
+ *	own queue; else NULL
+ * @nr_cqe: number of entries taken from a queue of the pool
  * @irq: calls @handler in an interrupt
- * @run: frames in a row in one direction, before the last
- * @rx: the last one came
+ * @run: number of consecutive frames in one direction, minus 1
+ * @rx: direction of @run: received frames
  */
 struct rds_rdma_cq {
 	struct ib_cq		*cq;
@@ -28,15 +30,21 @@ struct rds_rdma_cq {
 };
 
 /*
- * Make or take a queue for @nr_cqe requests, when the id has a device.  0 or a negative errno; may
- * sleep.
+ * Make a completion queue, or take one from the pool, for @nr_cqe work
+ * requests.  The id has a device.  Returns 0 or a negative errno; may sleep.
  */
 int rds_rdma_cq_get(struct rds_rdma_conn *conn, unsigned int nr_cqe);
 
-/* Undo what _get did, if it did anything.  The queue pair is gone; may sleep. */
+/*
+ * Undo rds_rdma_cq_get(), if it succeeded.  The queue pair is destroyed; may
+ * sleep.
+ */
 void rds_rdma_cq_put(struct rds_rdma_conn *conn);
 
-/* Frames go in this direction, at least one.  rds_rdma_conn.tx_lock is held. */
+/*
+ * Count @frames, at least one, that were received or sent, under
+ * rds_rdma_conn.tx_lock.
+ */
 void rds_rdma_cq_turn(struct rds_rdma_conn *conn, bool rx, unsigned int frames);
 
 #endif

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The data path as a whole: what a queue pair must hold, its memory, its beginning and its end.
+ * The data path as a whole: queue pair attributes, memory, start and stop.
  * data.h has the rules.
  */
 #include "data.h"
 
-#define DATA_RETRY_MS	20	/* until memory is asked for again */
+#define DATA_RETRY_MS	20	/* delay before another attempt to get memory */
 
-void rds_rdma_data_attr(const struct rds_rdma_dev *dev, struct ib_qp_init_attr *attr)
+void rds_rdma_data_attr(const struct rds_rdma_dev *dev,
+			struct ib_qp_init_attr *attr)
 {
 	const struct rds_rdma_props *props = &dev->props;
 	struct ib_qp_cap *cap = &attr->cap;
 
 	attr->qp_type = IB_QPT_RC;
 	attr->sq_sig_type = IB_SIGNAL_REQ_WR;
-	/* the last of each is for the drain */
-	cap->max_send_wr = RDS_RDMA_SEND_SLOTS + RDS_RDMA_OP_WRS + RDS_RDMA_ACK_SLOTS + 1;
+	/* The last entry of each queue is for the drain. */
+	cap->max_send_wr = RDS_RDMA_SEND_SLOTS + RDS_RDMA_OP_WRS +
+			   RDS_RDMA_ACK_SLOTS + 1;
 	cap->max_recv_wr = RDS_RDMA_RECV_MAX + 1;
-	cap->max_send_sge = clamp_t(u32, props->max_sge, RDS_RDMA_SEND_SGE, RDS_RDMA_OP_SGE);
+	cap->max_send_sge = clamp_t(u32, props->max_sge, RDS_RDMA_SEND_SGE,
+				    RDS_RDMA_OP_SGE);
 	cap->max_recv_sge = 2;
 }
 
@@ -25,7 +28,10 @@ void rds_rdma_wc_failed(struct rds_rdma_conn *conn, const struct ib_wc *wc)
 {
 	enum rds_drop_reason why = RDS_DROP_SEND_ERROR;
 
-	/* flushed by our own doing, or the first one has told already */
+	/*
+	 * The work request was flushed by path_close, or an earlier error has
+	 * been reported.
+	 */
 	if (READ_ONCE(conn->ending))
 		return;
 	if (wc->status == IB_WC_REM_ACCESS_ERR)
@@ -37,12 +43,14 @@ void rds_rdma_wc_failed(struct rds_rdma_conn *conn, const struct ib_wc *wc)
 
 void rds_rdma_data_kick(struct rds_rdma_conn *conn)
 {
-	queue_delayed_work(rds_rdma_wq, &conn->data_work, msecs_to_jiffies(DATA_RETRY_MS));
+	queue_delayed_work(rds_rdma_wq, &conn->data_work,
+			   msecs_to_jiffies(DATA_RETRY_MS));
 }
 
 static void data_work(struct work_struct *work)
 {
-	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn, data_work.work);
+	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn,
+						  data_work.work);
 	bool wake, ok = true;
 
 	rds_rdma_count(conn, ib_rx_refill_from_thread);
@@ -83,9 +91,10 @@ int rds_rdma_data_start(struct rds_rdma_conn *conn)
 }
 
 /*
- * Frames may have come, and credits with them, before the CM told that the connection is
- * established; nothing has been sent.  The acknowledgement in the private data is of numbers of
- * another connection, of which nothing is under way, and means nothing here.
+ * Frames, and credits with them, may have arrived before the CM reported that
+ * the connection is established; nothing has been sent.  The acknowledgement in
+ * the private data belongs to another connection, of which nothing is under
+ * way, and is ignored.
  */
 void rds_rdma_data_established(struct rds_rdma_conn *conn)
 {
@@ -110,7 +119,7 @@ void rds_rdma_data_established(struct rds_rdma_conn *conn)
 
 void rds_rdma_data_stop(struct rds_rdma_conn *conn)
 {
-	/* _create was never called */
+	/* rds_rdma_data_create() was never called. */
 	if (!conn->data_work.work.func)
 		return;
 	cancel_delayed_work_sync(&conn->data_work);

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * RDMA devices: what they can do, and their coming and going.
+ * RDMA devices: their properties, addition and removal.
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <net/rds/addr.h>
 
 #include "devlayer.h"
 #include "rdma.h"
 
 static LIST_HEAD(devs);
-static DEFINE_MUTEX(devs_lock);		/* changes of the list, and long walks */
-static DEFINE_SPINLOCK(devs_spin);	/* changes, and look-up in CM handlers */
-static u64 devs_serial;			/* under both */
-static DEFINE_MUTEX(tell_lock);		/* one walk over connections at a time */
+/* changes of the list, and walks that sleep */
+static DEFINE_MUTEX(devs_lock);
+/* changes of the list, and look-up in CM handlers */
+static DEFINE_SPINLOCK(devs_spin);
+static u64 devs_serial;			/* under devs_lock and devs_spin */
+/* one walk over connections at a time */
+static DEFINE_MUTEX(tell_lock);
 
 static bool soft_netns;
 module_param(soft_netns, bool, 0644);
@@ -68,7 +72,8 @@ struct rds_rdma_dev *rds_rdma_dev_after(u64 serial)
 	return found;
 }
 
-void rds_rdma_dev_each(void (*fn)(struct rds_rdma_dev *dev, void *arg), void *arg)
+void rds_rdma_dev_each(void (*fn)(struct rds_rdma_dev *dev, void *arg),
+		       void *arg)
 {
 	struct rds_rdma_dev *dev;
 
@@ -112,9 +117,9 @@ bool rds_rdma_dev_enter(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn)
 	return ok;
 }
 
-/* Takes @dev->lock; on return nobody is telling @conn anything. */
-static void lock_untold(struct rds_rdma_dev *dev, const struct rds_rdma_conn *conn)
-	__acquires(&dev->lock)
+/* Take @dev->lock at a moment when no walk visits @conn. */
+static void lock_untold(struct rds_rdma_dev *dev,
+			const struct rds_rdma_conn *conn) __acquires(&dev->lock)
 {
 	spin_lock_bh(&dev->lock);
 	while (dev->telling == conn) {
@@ -141,16 +146,21 @@ void rds_rdma_dev_leave(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn)
 }
 
 void rds_rdma_dev_each_conn(struct rds_rdma_dev *dev,
-			    void (*fn)(struct rds_rdma_conn *conn, void *arg), void *arg)
+			    void (*fn)(struct rds_rdma_conn *conn, void *arg),
+			    void *arg)
 {
 	struct rds_rdma_conn *conn;
 
 	mutex_lock(&tell_lock);
 	spin_lock_bh(&dev->lock);
-	/* Those that enter from here on go to the list proper and are not met; nor need they be. */
+	/*
+	 * Connections that enter from here on are put on dev->conns and need no
+	 * visit.
+	 */
 	list_splice_init(&dev->conns, &dev->walk);
 	while (!list_empty(&dev->walk)) {
-		conn = list_first_entry(&dev->walk, struct rds_rdma_conn, dev_node);
+		conn = list_first_entry(&dev->walk, struct rds_rdma_conn,
+					dev_node);
 		list_move_tail(&conn->dev_node, &dev->conns);
 		WRITE_ONCE(dev->telling, conn);
 		spin_unlock_bh(&dev->lock);
@@ -165,22 +175,10 @@ void rds_rdma_dev_each_conn(struct rds_rdma_dev *dev,
 	mutex_unlock(&tell_lock);
 }
 
-void rds_rdma_sockaddr(struct sockaddr_storage *ss, const struct rds_rdma_laddr *la, u16 port)
+void rds_rdma_sockaddr(struct sockaddr_storage *ss,
+		       const struct rds_rdma_laddr *la, u16 port)
 {
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
-	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
-
-	memset(ss, 0, sizeof(*ss));
-	if (ipv6_addr_v4mapped(&la->addr)) {
-		sin->sin_family = AF_INET;
-		sin->sin_port = htons(port);
-		sin->sin_addr.s_addr = la->addr.s6_addr32[3];
-	} else {
-		sin6->sin6_family = AF_INET6;
-		sin6->sin6_port = htons(port);
-		sin6->sin6_addr = la->addr;
-		sin6->sin6_scope_id = la->scope;
-	}
+	rds_addr_write(ss, &la->addr, htons(port), la->scope);
 }
 
 static void props_fill(struct rds_rdma_props *p, const struct ib_device *ib)
@@ -196,7 +194,7 @@ static void props_fill(struct rds_rdma_props *p, const struct ib_device *ib)
 	p->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
 	p->masked = p->atomics && attr->masked_atomic_cap != IB_ATOMIC_NONE;
 	p->soft = ib_uses_virt_dma((struct ib_device *)ib);
-	/* What copies with the processor sends through the IP stack of the first namespace. */
+	/* Software devices send through the IP stack of the first namespace. */
 	p->first_net_only = p->soft && !READ_ONCE(soft_netns);
 	p->max_sge = max(attr->max_send_sge, 1);
 	p->max_sge_rd = attr->max_sge_rd > 0 ? attr->max_sge_rd : p->max_sge;
@@ -207,7 +205,7 @@ static void props_fill(struct rds_rdma_props *p, const struct ib_device *ib)
 	p->max_init_rd_atom = clamp(attr->max_qp_init_rd_atom, 0, U8_MAX);
 }
 
-/* Called in any context, and often. */
+/* Called in any context, and often */
 static void dev_event(struct ib_event_handler *handler, struct ib_event *ev)
 {
 	switch (ev->event) {
@@ -288,7 +286,10 @@ static bool dev_unused(struct rds_rdma_dev *dev)
 	return unused;
 }
 
-/* Implements &ib_client.remove: on return nothing of ours is left in the device. */
+/*
+ * Implements &ib_client.remove: on return the device has no object of this
+ * module.
+ */
 static void dev_remove(struct ib_device *ib, void *data)
 {
 	struct rds_rdma_dev *dev = data;
@@ -304,14 +305,20 @@ static void dev_remove(struct ib_device *ib, void *data)
 	dev->gone = true;
 	spin_unlock_bh(&dev->lock);
 
-	/* In this order: no new connections from peers, none of those that are, no new keys. */
+	/*
+	 * In this order: listeners, connections, and the registrar, which makes
+	 * new keys.
+	 */
 	rds_rdma_addr_dev_gone(dev);
 	rds_rdma_dev_each_conn(dev, tell_gone, NULL);
-	rds_rdma_link_unpark(dev);
+	rds_rdma_link_unshelve(dev);
 	rds_rdma_registrar_stop(dev);
 	wait_event(dev->idle, dev_unused(dev));
 	rds_rdma_mr_dev_gone(dev);
-	/* Owners of keys that were a moment quicker */
+	/*
+	 * Wait for owners that took their keys out of the hash before
+	 * rds_rdma_mr_dev_gone().
+	 */
 	wait_event(dev->idle, dev_unused(dev));
 
 	ib_dealloc_pd(dev->pd);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * RDMA devices: what they can do, their protection domain, their keys, and the local addresses
- * that lead to them.
+ * RDMA devices: their properties, protection domain and keys, and the local
+ * addresses that lead to them.
  *
- * Lifetime: a device is counted.  References: the list of devices, each local address, each
- * connection, each key.  When the ib_device goes (ib_client.remove), rds_rdma_dev.gone is set
- * under @lock: nothing new can be had, all connections are told to end and waited for, all keys
- * are ended and their handles left behind empty, then the protection domain goes.  The struct
- * outlives that for as long as references exist; its @ib is NULL then.
+ * Lifetime: a device is counted.  The list of devices, each local address, each
+ * connection and each key in use has a reference.  When the ib_device is
+ * removed (ib_client.remove), rds_rdma_dev.gone is set under @lock.  Then no
+ * new object can be had, all connections are told to end and waited for, all
+ * keys are ended, and the protection domain is freed.  struct rds_rdma_dev
+ * stays until the last reference is put; its @ib is NULL then.  Keys that had
+ * an owner stay, without an ib_mr, until the owner ends them.
  *
- * Locks: rds_rdma_dev.lock (spin, bh) guards @gone, the lists of connections, @held, @users and the
- * keys; what may be taken under it: devlayer.h.
+ * Locks: rds_rdma_dev.lock (spin, bh) guards @gone, the lists of connections,
+ * @held, @users and the keys.  devlayer.h says which locks may be taken under
+ * it.
  */
 #ifndef _RDS_RDMA_DEVICE_H
 #define _RDS_RDMA_DEVICE_H
@@ -31,24 +34,27 @@ struct rds_rdma_mr;
 struct rds_rdma_registrar;
 
 /**
- * struct rds_rdma_props - what a device can do; filled once, consulted instead of names
- * @iwarp: RDMAP over TCP: a listener occupies a TCP port
- * @rnr: a Send without a posted receive is retried; otherwise it ends the connection
- * @atomics: 8-byte atomic operations
- * @masked: masked ones
- * @read_sink_mr: the sink of a READ needs a key with remote write access
- * @active_first: the accepting end stays silent until the first message
- * @write_early: a WRITE completes before the peer's memory has it
- * @remote_inv: takes and gives Send with Invalidate
- * @soft: a software device; its completions need care (cq.c): no queue is shared
- * @first_net_only: reaches peers of the first network namespace only
- * @max_sge: scatter entries of a Send or WRITE
- * @max_sge_rd: of a READ
- * @max_recv_sge: of a receive
- * @max_qp_wr: work requests of a queue
- * @max_fr_pages: pages of one key
- * @max_rd_atom: READs and atomics a peer may have under way to us
- * @max_init_rd_atom: and we to a peer
+ * struct rds_rdma_props - properties of a device, filled in once; code asks
+ * these and no names
+ * @iwarp: RDMAP over TCP; a listener occupies a TCP port
+ * @rnr: a Send without a posted receive is retried; else it ends the connection
+ * @atomics: the device has 8-byte atomic operations
+ * @masked: the device has atomic operations with masks
+ * @read_sink_mr: the memory a READ goes to needs a key with remote write access
+ * @active_first: the accepting end must be silent until the first frame arrives
+ * @write_early: a WRITE completes before the peer's memory has the data
+ * @remote_inv: the device sends and receives Send with Invalidate
+ * @soft: a software device, where no completion queue is shared (cq.c)
+ * @first_net_only: the device reaches peers of the first network namespace only
+ * @max_sge: most SGEs of a Send or WRITE
+ * @max_sge_rd: most SGEs of a READ
+ * @max_recv_sge: most SGEs of a receive
+ * @max_qp_wr: most work requests in a queue of a queue pair
+ * @max_fr_pages: most pages of one key
+ * @max_rd_atom: most READs and atomic operations that a peer may have under way
+ *	to this host
+ * @max_init_rd_atom: most READs and atomic operations that this host may have
+ *	under way to a peer
  */
 struct rds_rdma_props {
 	bool	iwarp;
@@ -72,10 +78,10 @@ struct rds_rdma_props {
 
 /**
  * struct rds_rdma_laddr - a local address
- * @net: namespace, no reference
+ * @net: namespace, not counted
  * @addr: IPv4 as v4-mapped
- * @scope: interface for link-local addresses, otherwise 0
- * @ifindex: interface that has it
+ * @scope: interface index for link-local addresses, else 0
+ * @ifindex: index of the interface that has the address
  */
 struct rds_rdma_laddr {
 	struct net	*net;
@@ -84,16 +90,16 @@ struct rds_rdma_laddr {
 	int		ifindex;
 };
 
-/* Keys come in two sizes (pages) */
+/* Sizes of keys, in pages */
 #define RDS_RDMA_MR_SMALL	16
 #define RDS_RDMA_MR_LARGE	RDS_MEM_MAX_PAGES
 
 /**
  * struct rds_rdma_mr_pool - keys of one size
- * @pages: size
- * @max: as many may exist
- * @nr: as many do
- * @nr_free: of them are kept in @free
+ * @pages: most pages of a key of this pool
+ * @max: most keys that may exist
+ * @nr: number of keys that exist, in use or in @free
+ * @nr_free: length of @free
  * @free: ended keys, kept for later use
  */
 struct rds_rdma_mr_pool {
@@ -106,25 +112,29 @@ struct rds_rdma_mr_pool {
 
 /**
  * struct rds_rdma_dev - a device
- * @ref: see above
- * @node: in the list of devices
- * @serial: they are numbered in the order of that
- * @ib: the device; NULL once it is gone
- * @pd: protection domain of all that we have there
- * @props: what it can do
- * @lock: see above
- * @gone: it is being removed
- * @conns: connections that use it, rds_rdma_conn.dev_node
- * @walk: likewise, those that are still to be told something
- * @closing: likewise, those that are ending
- * @telling: connection that is being told something and must not leave meanwhile
- * @held: requests that were put off because their link was going, counts on (link.c)
- * @users: calls that use @ib right now (rds_rdma_dev_hold())
- * @idle: woken when @conns or @closing becomes empty, and @users, @telling and @held change
- * @mrs: keys that are in use, by rkey (mr.c)
- * @pools: keys kept for later use, small and large
- * @reg: registrar (registrar.c), connected when the first address leads here
- * @events: events of the device
+ * @ref: number of references
+ * @node: entry in the list of devices
+ * @serial: number of the device, in the order of the list
+ * @ib: the device in ib_core; NULL once it is removed
+ * @pd: protection domain of all queue pairs and keys of this module
+ * @props: properties
+ * @lock: guards @gone, @held, @users, the lists of connections and the keys
+ * @gone: the device is being removed
+ * @conns: entered connections, by rds_rdma_conn.dev_node
+ * @walk: entered connections that a walk has still to visit, by
+ *	rds_rdma_conn.dev_node
+ * @closing: connections that are closing, by rds_rdma_conn.dev_node
+ * @telling: connection that a walk visits now and that must not leave meanwhile
+ * @held: counts connection requests held until their link is usable (link.c);
+ *	never lowered
+ * @users: number of calls that use @ib, see rds_rdma_dev_hold()
+ * @idle: woken when a connection leaves or need not be waited for any more
+ *	(link.c), and when @users, @telling or @held changes
+ * @mrs: keys in use, by rkey (mr.c)
+ * @pools: small and large keys, and those of them kept for later use
+ * @reg: registrar (registrar.c), connected when the first address leads to the
+ *	device
+ * @events: handler of the device's events
  */
 struct rds_rdma_dev {
 	struct kref			ref;
@@ -148,68 +158,90 @@ struct rds_rdma_dev {
 	struct ib_event_handler		events;
 };
 
-/* The device of an ib_device, counted, or NULL if it is none of ours or is going. */
+/*
+ * The device of an ib_device, counted; NULL if RDS does not use it or it is
+ * being removed.
+ */
 struct rds_rdma_dev *rds_rdma_dev_get(struct ib_device *ib);
 void rds_rdma_dev_put(struct rds_rdma_dev *dev);
 
 /*
- * The device a local address leads to, counted, or NULL.  May sleep, and waits for listeners to
- * end: not to be called from a CM handler.
+ * The device that a local address leads to, counted, or NULL.  May sleep, and
+ * waits for the destruction of listeners, so no CM handler may call this.
  */
-struct rds_rdma_dev *rds_rdma_dev_by_addr(struct net *net, const struct in6_addr *addr,
-					  u32 scope);
+struct rds_rdma_dev *
+rds_rdma_dev_by_addr(struct net *net, const struct in6_addr *addr, u32 scope);
 
-/* The same, of @la; fills in its ifindex. */
+/*
+ * The device that @la leads to, as rds_rdma_dev_by_addr(); fills in
+ * la->ifindex.
+ */
 struct rds_rdma_dev *rds_rdma_dev_by_laddr(struct rds_rdma_laddr *la);
 
 /*
- * Enter a connection; false if the device is going.  While it is entered the device waits for
- * it: rds_rdma_conn_device_gone() is called once, and rds_rdma_dev_leave() must follow.
+ * Enter a connection; false if the device is being removed.  The removal of the
+ * device calls rds_rdma_conn_device_gone() once for each entered connection,
+ * and waits until the connection has left: each rds_rdma_dev_enter() needs a
+ * rds_rdma_dev_leave().
  *
- * From enter to rds_rdma_dev_closing(), which says that the connection is ending anyway, others
- * may come upon it: it is told of the device's end or of its address', and listed.  @conn->path
- * (NULL or constant), @conn->dev and @conn->id (likewise) must be valid all that time.  _closing
- * is optional for those whose path and id last until _leave.  Both may sleep.
+ * Until rds_rdma_dev_closing() walks may visit the connection, to end it with
+ * its device or address, or to list it.  @conn->dev, @conn->path and @conn->id
+ * must be valid for that time; the latter two are NULL or, once set, constant.
+ * _closing may be left out if path and id are valid until _leave.  _closing and
+ * _leave may sleep.
  */
 bool rds_rdma_dev_enter(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn);
 void rds_rdma_dev_closing(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn);
 void rds_rdma_dev_leave(struct rds_rdma_dev *dev, struct rds_rdma_conn *conn);
 
 /* Implements &rds_transport.addr_local */
-bool rds_rdma_addr_local(struct net *net, const struct in6_addr *addr, u32 scope);
+bool rds_rdma_addr_local(struct net *net, const struct in6_addr *addr,
+			 u32 scope);
 
 /**
- * rds_rdma_mr_map - make a key of memory
+ * rds_rdma_mr_reg - make a key of memory
  * @dev: device
- * @bv: memory, entries within pages; only the first may start and the last end inside a page
- * @nr: entries
- * @bytes: sum
+ * @bv: memory; entries lie within pages, only the first may start and only the
+ *	last end inside one
+ * @nr: entries of @bv
+ * @bytes: length of all entries of @bv together
  * @access: IB_ACCESS_*
- * @dir: direction for the DMA mapping
+ * @dir: direction of the DMA mapping
  * @once: mark the offset with RDS_MR_OFFSET_ONCE
- * @out: the key, counted for the caller
+ * @out: the key, which the caller owns until rds_rdma_mr_dereg()
  *
- * Registers through the registrar and waits for it.  Context: process, may sleep.
- * Return: as &rds_memop_ops.mr_map.
+ * Waits for the registrar.  Context: process, may sleep.
+ * Return: as &rds_memop_vtable.mr_reg.
  */
-int rds_rdma_mr_map(struct rds_rdma_dev *dev, const struct bio_vec *bv, unsigned int nr,
-		    u32 bytes, int access, enum dma_data_direction dir, bool once,
+int rds_rdma_mr_reg(struct rds_rdma_dev *dev, const struct bio_vec *bv,
+		    unsigned int nr, u32 bytes, int access,
+		    enum dma_data_direction dir, bool once,
 		    struct rds_rdma_mr **out);
 
-/* End a key: invalidated, unmapped, kept for later use.  May sleep. */
-void rds_rdma_mr_unmap(struct rds_rdma_mr *mr);
+/*
+ * End a key: it is invalidated, unmapped, and kept for later use.  May sleep.
+ */
+void rds_rdma_mr_dereg(struct rds_rdma_mr *mr);
 
-/* The same, done soon by a worker.  Any context but hard interrupts. */
-void rds_rdma_mr_unmap_later(struct rds_rdma_mr *mr, void (*done)(void *arg), void *arg);
+/*
+ * Have a worker end a key, and then call @done with @arg.  Any context but hard
+ * interrupts.
+ */
+void rds_rdma_mr_dereg_later(struct rds_rdma_mr *mr, void (*done)(void *arg),
+			     void *arg);
 
 u32 rds_rdma_mr_rkey(const struct rds_rdma_mr *mr);
 u32 rds_rdma_mr_lkey(const struct rds_rdma_mr *mr);
-u64 rds_rdma_mr_iova(const struct rds_rdma_mr *mr);	/* of the first byte */
+/* address of the first byte for peers */
+u64 rds_rdma_mr_iova(const struct rds_rdma_mr *mr);
 
-/* A peer's Send with Invalidate named this key: it needs no invalidation.  Any context. */
+/*
+ * Note that a peer's Send with Invalidate has ended a key in the device.  Any
+ * context.
+ */
 void rds_rdma_mr_invalidated(struct rds_rdma_dev *dev, u32 rkey);
 
-extern const struct rds_memop_ops rds_rdma_memop_ops;
+extern const struct rds_memop_vtable rds_rdma_memop_vtable;
 
 int rds_rdma_dev_init(void);
 void rds_rdma_dev_exit(void);

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the files of the device layer (device, addr, registrar, mr) share among themselves and
- * with main.c.  Objects and their life: device.h.
+ * The device layer (device, addr, netaddr, link, registrar, loopqp, mr): what
+ * its files share with each other, with main.c, and with connections.  device.h
+ * describes the objects and their life.
  *
  * Locks, outermost first:
  *
- *   scan_lock (addr.c, mutex): one change of the table of addresses at a time.  Handlers of
- *	listeners must not take it, nor wait for anybody who does: listeners are destroyed under it.
- *     > devs_lock (device.c, mutex): the list of devices; whoever holds it keeps the devices
- *	 there from going
+ *   scan_lock (addr.c, mutex): one change of the table of addresses at a time.
+ *   Listeners are
+ *	destroyed under it, so their handlers must not take it nor wait for a
+ *	holder of it.
+ *     > devs_lock (device.c, mutex): the list of devices; no device leaves the
+ *     list while it is
+ *	 held
  *       > rtnl (inside ib_core)
  *       > tell_lock (device.c, mutex): one walk over connections at a time
- *   addrs_lock (addr.c, spin): look-up in the table; a leaf
- *   rds_rdma_registrar.lock (spin, bh) > what ib_post_send() takes
- *   rds_rdma_dev.lock (spin, bh) > the list of addresses of an interface, routes, GIDs
- *   link_lock (link.c, spin, bh): a leaf
+ *   addrs_lock (addr.c, spin): look-up in the table of addresses; a leaf
+ *   rds_rdma_registrar.lock (spin, bh) > the locks of ib_post_send()
+ *   rds_rdma_dev.lock (spin, bh) > link_lock, address lists of interfaces,
+ *   routes, GIDs link_lock (link.c, spin, bh): a leaf
  *
- *   Notifiers of link.c come with the RTNL held, and take tell_lock (device.c, mutex), under
- *	which nobody waits for the RTNL, and spinlocks.
+ *   Notifiers of link.c run under the RTNL.  They take tell_lock, under which
+ *   the RTNL is never
+ *	waited for, and spinlocks.
  */
 #ifndef _RDS_RDMA_DEVLAYER_H
 #define _RDS_RDMA_DEVLAYER_H
@@ -29,47 +34,61 @@
 #include "device.h"
 #include "stats.h"
 
-/* Counters of devices; they belong to no namespace and are shown in the first one. */
+/*
+ * Counters of devices, which belong to no namespace; the first namespace shows
+ * them.
+ */
 DECLARE_PER_CPU(struct rds_rdma_stats, rds_rdma_dev_stats);
 #define rds_rdma_dev_stats_inc(field)	this_cpu_inc(rds_rdma_dev_stats.field)
 
 /* device.c */
 
 /*
- * Keep the ib_device of @dev for the length of a call; false if it is going.  The removal of
- * the device waits for the release.
+ * Keep rds_rdma_dev.ib valid until rds_rdma_dev_release(), for which the
+ * removal of the device waits.  False if the device is being removed.
  */
 bool rds_rdma_dev_hold(struct rds_rdma_dev *dev);
 void rds_rdma_dev_release(struct rds_rdma_dev *dev);
 
-/* Call @fn for every device; they stay in place meanwhile.  May sleep. */
-void rds_rdma_dev_each(void (*fn)(struct rds_rdma_dev *dev, void *arg), void *arg);
+/*
+ * Call @fn for every device; none of them leaves the list meanwhile.  May
+ * sleep.
+ */
+void rds_rdma_dev_each(void (*fn)(struct rds_rdma_dev *dev, void *arg),
+		       void *arg);
 
 /*
- * The device that was found first after that of number @serial (0: the first of all), counted, or
- * NULL.  Any context but hard interrupts.
+ * The first device with a number above @serial (0: the first of all), counted,
+ * or NULL.  Any context but hard interrupts.
  */
 struct rds_rdma_dev *rds_rdma_dev_after(u64 serial);
 
-/* Call @fn for every connection that is entered.  @fn may sleep but not wait for it to leave. */
+/*
+ * Call @fn for every connection that is not closing.  @fn may sleep, but not
+ * wait for its leave.
+ */
 void rds_rdma_dev_each_conn(struct rds_rdma_dev *dev,
-			    void (*fn)(struct rds_rdma_conn *conn, void *arg), void *arg);
+			    void (*fn)(struct rds_rdma_conn *conn, void *arg),
+			    void *arg);
 
-/* An address and a port as the CM wants them */
-void rds_rdma_sockaddr(struct sockaddr_storage *ss, const struct rds_rdma_laddr *la, u16 port);
+/* Write an address and a port in the form of the CM. */
+void rds_rdma_sockaddr(struct sockaddr_storage *ss,
+		       const struct rds_rdma_laddr *la, u16 port);
 
 /* addr.c */
 
 int rds_rdma_addr_init(void);
 void rds_rdma_addr_exit(void);
-void rds_rdma_addr_kick(void);		/* look again; any context */
+/* queue a scan of all addresses; any context */
+void rds_rdma_addr_kick(void);
 void rds_rdma_addr_dev_gone(struct rds_rdma_dev *dev);
 int rds_rdma_addr_net_init(struct net *net);
 void rds_rdma_addr_net_exit(struct net *net);
 
 /*
- * Sockets of @net use RDMA, or none does any more: then on return there is no listener of @net, and
- * no registrar with ids of it.
+ * Note that sockets of @net use RDMA, or that none does any more.  In the
+ * second case, on return no listener of @net exists, and no registrar has an id
+ * of @net.
  */
 void rds_rdma_addr_net_use(struct net *net, bool use);
 bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
@@ -79,7 +98,7 @@ bool rds_rdma_addr_of_dev(struct rds_rdma_dev *dev, struct rds_rdma_laddr *la,
 
 /**
  * struct rds_rdma_found - an address of a namespace
- * @node: in a list of the caller's
+ * @node: entry in a list of the caller
  * @la: the address
  */
 struct rds_rdma_found {
@@ -88,53 +107,62 @@ struct rds_rdma_found {
 };
 
 /*
- * Put the addresses of @net on @found; they are the caller's.  @missed: there was no memory for
- * one; @tentative: one is not ready yet.  Both are set or left as they are.
+ * Add the addresses of @net to @found; the caller frees them.  Sets @missed if
+ * there was no memory for one, and @tentative if one is not usable yet; clears
+ * neither.
  */
-void rds_rdma_addr_collect(struct net *net, struct list_head *found, bool *missed, bool *tentative);
+void rds_rdma_addr_collect(struct net *net, struct list_head *found,
+			   bool *missed, bool *tentative);
 
 /* link.c */
 
 /*
- * Can connections from an address to another be begun?  @la->net must be there.  Any context but
- * hard interrupts.
+ * Whether a connection from @la to @remote can be begun.  @la->net is valid
+ * during the call.  Any context but hard interrupts.
  */
-bool rds_rdma_link_usable(const struct rds_rdma_laddr *la, const struct in6_addr *remote);
+bool rds_rdma_link_usable(const struct rds_rdma_laddr *la,
+			  const struct in6_addr *remote);
 
 /*
- * An attempt is about to be dialled: true if it is not to be, as its link is not ready, and
- * connect_work comes when it is.  @conn is entered, so that the end of its interface either is
- * seen here or meets it.
+ * Whether an attempt must wait before it is dialled, as its link is not usable.
+ * If true, connect_work is queued when the link is usable.  @conn is entered,
+ * so the end of its interface is either seen here or fails @conn.
  */
 bool rds_rdma_link_waits(struct rds_rdma_conn *conn);
 
-/* Have IPv6 look for the link address of the peer before rdma_cm does. */
+/* Have IPv6 resolve the link-layer address of the peer before rdma_cm does. */
 void rds_rdma_link_ask_neighbour(const struct rds_rdma_conn *conn);
 
-/* All that waits for links that are there goes on; false if something still waits for another. */
+/*
+ * Continue all attempts and ends whose link is usable; false if some wait for
+ * another link.
+ */
 bool rds_rdma_links_ready(void);
 
 /*
- * Those parked whose link is good again, or all if the device goes, are released; false if some
- * are left that still can be.
+ * Release shelved ids whose link is usable, or all if the device is being
+ * removed.  False if ids are left that can be released later.
  */
-bool rds_rdma_link_unpark(struct rds_rdma_dev *dev);
+bool rds_rdma_link_unshelve(struct rds_rdma_dev *dev);
 
 int rds_rdma_link_init(void);
 void rds_rdma_link_exit(void);
 
-/* loopqp.c: have @qp, of a RoCE device, talk to itself at an address.  0 or an errno. */
+/*
+ * loopqp.c: connect @qp, of a RoCE device, to itself at an address.  0 or a
+ * negative errno.
+ */
 int rds_rdma_qp_loop(struct ib_qp *qp, const struct in6_addr *addr);
 
 /* registrar.c */
 
 /**
  * struct rds_rdma_reg_req - a request to the registrar
- * @cqe: its completion
- * @node: in rds_rdma_registrar.reqs
- * @reg: registrar it was given to
- * @done: it is over
- * @status: how it ended
+ * @cqe: completion of the work request
+ * @node: entry in rds_rdma_registrar.reqs
+ * @reg: registrar that has the request
+ * @done: completed when the request is over
+ * @status: how the request ended, valid after @done
  */
 struct rds_rdma_reg_req {
 	struct ib_cqe			cqe;
@@ -150,22 +178,25 @@ void rds_rdma_registrar_free(struct rds_rdma_dev *dev);
 void rds_rdma_registrar_kick(struct rds_rdma_dev *dev);
 
 /*
- * Leave @net, which has no address for a registrar any more.  On return nothing is held, unless
- * the registrar failed at that moment; its work lets go then.
+ * Move the registrar away from @net, whose addresses it may not use any more.
+ * On return it has no id of @net, unless it failed at that moment; its work
+ * destroys the ids then.
  */
 void rds_rdma_registrar_leave(struct rds_rdma_dev *dev, const struct net *net);
 
 /*
- * Wait until requests can be made: 0, -EAGAIN after some seconds, -EINTR, -ENODEV.
+ * Wait until the registrar takes requests: 0, -EAGAIN after REG_WAIT_TIME,
+ * -EINTR or -ENODEV.
  */
 int rds_rdma_registrar_wait(struct rds_rdma_dev *dev);
 
 /*
- * Carry a request out and wait for it: 0; -EAGAIN: the registrar is not there or went, the
- * request was carried out or was not; -EINVAL: the device refused it.
+ * Carry out a request and wait for its end.  0; -EAGAIN: the registrar is not
+ * up or failed, and the request may have been carried out or not; -EINVAL: the
+ * device refused the request.
  */
-int rds_rdma_registrar_run(struct rds_rdma_dev *dev, struct rds_rdma_reg_req *req,
-			   struct ib_send_wr *wr);
+int rds_rdma_registrar_run(struct rds_rdma_dev *dev,
+			   struct rds_rdma_reg_req *req, struct ib_send_wr *wr);
 
 /* mr.c */
 void rds_rdma_mr_dev_init(struct rds_rdma_dev *dev);

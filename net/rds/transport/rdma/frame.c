@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Messages out of the frames that were received.
+ * Reassembles messages from received frames.
  *
- * A frame is a header and up to 4096 bytes of its message (wire 4.7), or, from a peer that said it
- * sends such (rds_rdma_peer.joins), several small messages one behind the other, each whole and
- * with a header of its own: Documentation/rdma.rst, "Joined messages".  In that case the first
- * header's acknowledgement and credit speak for the frame.
+ * A frame is a header and up to 4096 bytes of its message (protocol.rst 4.7),
+ * or, from a peer that announced joined frames (rds_rdma_peer.joins), several
+ * small messages one behind the other, each whole and with a header of its own:
+ * Documentation/rdma.rst, "Joined messages".  In a joined frame only the first
+ * header's acknowledgement and credit count.
  *
- * All of it runs in completion context, for one frame at a time.  A frame that cannot be fails
- * the connection, and nothing behind it is taken in.
+ * All of it runs in completion context, for one frame at a time.  An invalid
+ * frame fails the connection, and no later frame is taken in.
  */
 #include <linux/mm.h>
 #include <linux/net.h>
@@ -16,13 +17,13 @@
 #include "data.h"
 
 /**
- * struct frame_result - what came of a frame
- * @why: why the connection must end; RDS_DROP_MAX: it must not
- * @seq: last message that is complete with it; 0: none
- * @ack_required: one of them asks for acknowledgement
- * @frames: frames that the message it begins takes, or 0
- * @acked: it acknowledged something
- * @writable: xmit waited for the credit it brought
+ * struct frame_result - effects of a frame
+ * @why: why the connection must end, or RDS_DROP_NONE
+ * @seq: number of the last message that the frame completes, or 0
+ * @ack_required: a message that the frame completes asks for acknowledgement
+ * @frames: number of full frames of the message that the frame begins, or 0
+ * @acked: the frame acknowledged messages that were not acknowledged before
+ * @writable: xmit waited for credits that the frame granted
  * @fill: receives lack pages
  */
 struct frame_result {
@@ -35,8 +36,9 @@ struct frame_result {
 	bool			fill;
 };
 
-/* A message is with the core; maps are not acknowledged. */
-static void frame_complete(struct frame_result *res, const struct rds_wire_header *h)
+/* Record a message that was delivered; maps are not acknowledged. */
+static void frame_complete(struct frame_result *res,
+			   const struct rds_wire_header *h)
 {
 	if (h->flags == RDS_WIRE_F_CONG)
 		return;
@@ -44,33 +46,11 @@ static void frame_complete(struct frame_result *res, const struct rds_wire_heade
 	res->ack_required |= h->flags & RDS_WIRE_F_ACK_REQUIRED;
 }
 
-static bool frame_is_ack(const struct rds_wire_header *h, u32 pay)
-{
-	return !h->sport && !h->dport && !pay;
-}
-
-/* Why a frame cannot be, or RDS_DROP_MAX.  @pay: its payload. */
-static enum rds_drop_reason frame_check(const struct rds_rdma_conn *conn,
-					const struct rds_wire_header *h, u32 pay)
-{
-	u32 left = conn->rx.inc_left, len = be32_to_cpu(h->len);
-
-	if (conn->rx.inc) {
-		if (h->seq != conn->rx.inc_hdr.seq || h->len != conn->rx.inc_hdr.len ||
-		    h->sport != conn->rx.inc_hdr.sport || h->dport != conn->rx.inc_hdr.dport)
-			return RDS_DROP_BAD_FRAME;
-	} else {
-		if (len > RDS_MAX_MSG_SIZE)
-			return RDS_DROP_BAD_LENGTH;
-		if (h->flags == RDS_WIRE_F_CONG && len != RDS_CONG_MAP_BYTES)
-			return RDS_DROP_BAD_MAP;
-		left = len;
-	}
-	return pay == min_t(u32, left, RDS_RDMA_FRAG) ? RDS_DROP_MAX : RDS_DROP_BAD_FRAME;
-}
-
-/* Payload of a frame into the message: copied, or the page changes hands. */
-static bool frame_store(struct rds_rdma_conn *conn, struct rds_rdma_recv *r, u32 pay)
+/*
+ * Add the payload of a frame to its message: copied, or as a page that is lent.
+ */
+static bool frame_store(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+			u32 pay)
 {
 	u8 *buf = rds_rx_buffer(conn->rx.inc);
 
@@ -103,21 +83,26 @@ static void frame_deliver(struct rds_rdma_conn *conn, struct frame_result *res)
 	frame_complete(res, &conn->rx.inc_hdr);
 }
 
-/* A frame of a message, or all of it. */
-static enum rds_drop_reason frame_message(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
-					  const struct rds_wire_header *h, u32 pay,
-					  struct frame_result *res)
+/* Take in a frame of one message, which is a part of it or the whole. */
+static enum rds_drop_reason frame_message(struct rds_rdma_conn *conn,
+					  struct rds_rdma_recv *r,
+					  const struct rds_wire_header *h,
+					  u32 pay, struct frame_result *res)
 {
-	enum rds_drop_reason why = frame_check(conn, h, pay);
+	enum rds_drop_reason why;
 
-	if (unlikely(why != RDS_DROP_MAX))
+	why = rds_rdma_frame_check(h, pay,
+				   conn->rx.inc ? &conn->rx.inc_hdr : NULL,
+				   conn->rx.inc_left);
+	if (unlikely(why != RDS_DROP_NONE))
 		return why;
 	if (!conn->rx.inc) {
 		conn->rx.inc_hdr = *h;
 		conn->rx.inc_left = be32_to_cpu(h->len);
 		res->frames = conn->rx.inc_left / RDS_RDMA_FRAG;
 		conn->rx.inc = rds_rx_alloc(conn->path, conn->rx.inc_left,
-					    h->flags == RDS_WIRE_F_CONG, GFP_ATOMIC);
+					    h->flags == RDS_WIRE_F_CONG,
+					    GFP_ATOMIC);
 		if (unlikely(!conn->rx.inc))
 			return RDS_DROP_NO_MEMORY;
 	}
@@ -126,31 +111,14 @@ static enum rds_drop_reason frame_message(struct rds_rdma_conn *conn, struct rds
 	conn->rx.inc_left -= pay;
 	if (!conn->rx.inc_left)
 		frame_deliver(conn, res);
-	return RDS_DROP_MAX;
+	return RDS_DROP_NONE;
 }
 
-/* More behind the message than it has payload: one of several. */
-static bool frame_is_joined(const struct rds_rdma_conn *conn, const struct rds_wire_header *h,
-			    u32 pay)
-{
-	return conn->peer.joins && !conn->rx.inc && pay > be32_to_cpu(h->len);
-}
-
-/* Why a message with @left bytes behind its header cannot be, or RDS_DROP_MAX. */
-static enum rds_drop_reason joined_check(const struct rds_wire_header *h, u32 left)
-{
-	u32 len = be32_to_cpu(h->len);
-
-	if (h->csum && rds_rdma_hdr_sum(h) != 0xffff)
-		return RDS_DROP_BAD_CSUM;
-	if (len > left || h->flags == RDS_WIRE_F_CONG || frame_is_ack(h, len))
-		return RDS_DROP_BAD_FRAME;
-	return RDS_DROP_MAX;
-}
-
-/* Its payload: copied, or the message gets a reference of the page. */
-static bool joined_store(struct rds_rdma_recv *r, struct rds_incoming *inc, u32 off, u32 len,
-			 bool *lent)
+/*
+ * Add the payload of a joined message: copied, or as a reference to the page.
+ */
+static bool joined_store(struct rds_rdma_recv *r, struct rds_incoming *inc,
+			 u32 off, u32 len, bool *lent)
 {
 	void *buf = rds_rx_buffer(inc);
 
@@ -168,47 +136,37 @@ static bool joined_store(struct rds_rdma_recv *r, struct rds_incoming *inc, u32 
 }
 
 /*
- * Messages that came in one frame.  @h is the first header, what is behind it is in the page:
- * a payload, a header, a payload, and so on; the last payload ends with the frame.
+ * Take in a frame of several messages.  @h is its first header, the page has
+ * the rest.
  */
-static enum rds_drop_reason frame_joined(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+static enum rds_drop_reason frame_joined(struct rds_rdma_conn *conn,
+					 struct rds_rdma_recv *r,
 					 const struct rds_wire_header *h,
 					 struct frame_result *res)
 {
-	u32 off = 0, end = r->bytes - RDS_RDMA_HDR, len;
-	struct rds_wire_header next;
+	struct rds_rdma_joined it;
 	struct rds_incoming *inc;
 	struct rds_rx_batch batch;
 	enum rds_drop_reason why;
 	bool lent = false;
 
-	if (r->bytes > RDS_RDMA_JOIN_MAX)
-		return RDS_DROP_BAD_FRAME;
 	rds_rx_begin(&batch, conn->path);
-	for (;; h = &next) {
-		why = joined_check(h, end - off);
-		if (unlikely(why != RDS_DROP_MAX))
-			break;
-		len = be32_to_cpu(h->len);
-		inc = rds_rx_alloc(conn->path, len, false, GFP_ATOMIC);
-		if (unlikely(!inc || !joined_store(r, inc, off, len, &lent))) {
+	why = rds_rdma_joined_first(&it, h, page_address(r->page), r->bytes);
+	while (likely(why == RDS_DROP_NONE)) {
+		inc = rds_rx_alloc(conn->path, it.len, false, GFP_ATOMIC);
+		if (unlikely(!inc ||
+			     !joined_store(r, inc, it.off, it.len, &lent))) {
 			rds_rx_free(inc);
 			why = RDS_DROP_NO_MEMORY;
 			break;
 		}
-		off += len;
 		rds_rdma_count(conn, ib_rx_total_incs);
 		rds_rdma_count(conn, rdma_rx_joined);
-		rds_rx_deliver(&batch, inc, h);
-		frame_complete(res, h);
-		if (off == end)
+		rds_rx_deliver(&batch, inc, it.h);
+		frame_complete(res, it.h);
+		if (rds_rdma_joined_last(&it))
 			break;
-		if (unlikely(end - off < RDS_RDMA_HDR)) {
-			why = RDS_DROP_BAD_FRAME;
-			break;
-		}
-		memcpy(&next, page_address(r->page) + off, sizeof(next));
-		off += RDS_RDMA_HDR;
+		why = rds_rdma_joined_next(&it);
 	}
 	rds_rx_end(&batch);
 	if (lent)
@@ -216,12 +174,14 @@ static enum rds_drop_reason frame_joined(struct rds_rdma_conn *conn, struct rds_
 	return why;
 }
 
-/* What a header says beside its message.  The lock is held. */
-static void frame_header(struct rds_rdma_conn *conn, const struct rds_wire_header *h,
+/* Take over the credits and the acknowledgement of a header. */
+static void frame_header(struct rds_rdma_conn *conn,
+			 const struct rds_wire_header *h,
 			 struct frame_result *res)
 {
 	u64 ack = be64_to_cpu(h->ack);
 
+	lockdep_assert_held(&conn->tx_lock);
 	if (h->credit) {
 		conn->credit.send += h->credit;
 		rds_rdma_count(conn, ib_rx_credit_updates);
@@ -237,24 +197,28 @@ static void frame_header(struct rds_rdma_conn *conn, const struct rds_wire_heade
 }
 
 /*
- * The end of a frame, under one hold of the lock: what its header says, its receive posted again,
- * an acknowledgement if one is due.
+ * Finish a frame, under one hold of tx_lock: take over its header, post its
+ * receive again, and send an acknowledgement if one is due.
  */
 static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
-			 const struct rds_wire_header *h, struct frame_result *res)
+			 const struct rds_wire_header *h,
+			 struct frame_result *res)
 {
 	spin_lock(&conn->tx_lock);
 	rds_rdma_cq_turn(conn, true, 1);
 	frame_header(conn, h, res);
-	ib_dma_sync_single_for_device(conn->dev->ib, r->sge[RDS_RDMA_RECV_HDR].addr,
+	ib_dma_sync_single_for_device(conn->dev->ib,
+				      r->sge[RDS_RDMA_RECV_HDR].addr,
 				      RDS_RDMA_HDR, DMA_FROM_DEVICE);
 	if (res->seq)
 		conn->ack_seq = res->seq;
 	if (res->ack_required)
 		conn->ack_due = true;
-	if (!rds_rdma_recv_again(conn, r, res->frames) || !rds_rdma_ack_try(conn))
+	if (!rds_rdma_recv_again(conn, r, res->frames) ||
+	    !rds_rdma_ack_try(conn))
 		res->why = RDS_DROP_SEND_ERROR;
-	if (conn->blocked & RDS_RDMA_NO_CREDIT && rds_rdma_credit_some(&conn->credit)) {
+	if (conn->blocked & RDS_RDMA_NO_CREDIT &&
+	    rds_rdma_credit_some(&conn->credit)) {
 		conn->blocked = 0;
 		res->writable = true;
 	}
@@ -262,40 +226,46 @@ static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
 	spin_unlock(&conn->tx_lock);
 }
 
-/* Its receive has a page again, unless there are more than wanted or there is no memory. */
+/*
+ * Give the receive a page again, unless the ring shrinks or there is no memory.
+ */
 static void frame_repage(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 {
-	/* only this context makes rx.posted smaller: looked at without the lock */
+	/* Only this context lowers rx.posted, so the test needs no lock. */
 	if (READ_ONCE(conn->rx.posted) + READ_ONCE(conn->rx.nr_ready) >
 	    READ_ONCE(conn->rx.target))
 		rds_rdma_page_free(r);
 	else if (!r->page)
 		rds_rdma_page_add(r, GFP_ATOMIC);
 	else
-		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[RDS_RDMA_RECV_PAGE].addr,
+		ib_dma_sync_single_for_device(conn->dev->ib,
+					      r->sge[RDS_RDMA_RECV_PAGE].addr,
 					      RDS_RDMA_FRAG, DMA_FROM_DEVICE);
 }
 
 static void frame_invalidated(struct rds_rdma_conn *conn, u32 rkey)
 {
 	rds_rdma_mr_invalidated(conn->dev, rkey);
-	rds_mr_retired(conn->path, rkey);
+	rds_mr_invalidated(conn->path, rkey);
 }
 
-/* What the frame carries, as far as its first header lets it be looked at. */
-static enum rds_drop_reason frame_payload(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+/* Take in the messages of a frame whose checksum is correct. */
+static enum rds_drop_reason frame_payload(struct rds_rdma_conn *conn,
+					  struct rds_rdma_recv *r,
 					  const struct rds_wire_header *h,
 					  struct frame_result *res)
 {
 	u32 pay = r->bytes - RDS_RDMA_HDR;
 
-	if (frame_is_ack(h, pay)) {
+	switch (rds_rdma_frame_kind(h, pay, conn->peer.joins, conn->rx.inc)) {
+	case RDS_RDMA_FRAME_ACK:
 		rds_rdma_count(conn, ib_ack_received);
-		return RDS_DROP_MAX;
-	}
-	if (!frame_is_joined(conn, h, pay))
+		return RDS_DROP_NONE;
+	case RDS_RDMA_FRAME_JOINED:
+		return frame_joined(conn, r, h, res);
+	default:
 		return frame_message(conn, r, h, pay, res);
-	return frame_joined(conn, r, h, res);
+	}
 }
 
 void rds_rdma_frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
@@ -307,17 +277,20 @@ void rds_rdma_frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 		frame_invalidated(conn, r->retired);
 	if (r->bytes < RDS_RDMA_HDR)
 		goto fail;
-	ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[RDS_RDMA_RECV_HDR].addr, RDS_RDMA_HDR,
+	ib_dma_sync_single_for_cpu(conn->dev->ib,
+				   r->sge[RDS_RDMA_RECV_HDR].addr, RDS_RDMA_HDR,
 				   DMA_FROM_DEVICE);
 	if (r->bytes > RDS_RDMA_HDR)
-		ib_dma_sync_single_for_cpu(conn->dev->ib, r->sge[RDS_RDMA_RECV_PAGE].addr,
-					   r->bytes - RDS_RDMA_HDR, DMA_FROM_DEVICE);
+		ib_dma_sync_single_for_cpu(conn->dev->ib,
+					   r->sge[RDS_RDMA_RECV_PAGE].addr,
+					   r->bytes - RDS_RDMA_HDR,
+					   DMA_FROM_DEVICE);
 	if (h->csum && rds_rdma_hdr_sum(h) != 0xffff) {
 		res.why = RDS_DROP_BAD_CSUM;
 		goto fail;
 	}
 	res.why = frame_payload(conn, r, h, &res);
-	if (unlikely(res.why != RDS_DROP_MAX))
+	if (unlikely(res.why != RDS_DROP_NONE))
 		goto fail;
 	rds_rdma_count(conn, ib_rx_total_frags);
 	if (unlikely(conn->silent))
@@ -333,10 +306,11 @@ void rds_rdma_frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 		if (!rds_rdma_recv_fill(conn, GFP_ATOMIC))
 			rds_rdma_data_kick(conn);
 	}
-	if (likely(res.why == RDS_DROP_MAX))
+	if (likely(res.why == RDS_DROP_NONE))
 		return;
 fail:
-	net_info_ratelimited("rds_rdma: frame from %pI6c of %u bytes not usable: reason %u\n",
-			     &conn->path->addr->faddr, r->bytes, res.why);
+	net_info_ratelimited("rds_rdma: frame from %pI6c of %u bytes not usable: %s\n",
+			     &conn->path->addr->faddr, r->bytes,
+			     rds_drop_name(res.why));
 	rds_rdma_conn_fail(conn, res.why);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * RDS_INFO_IB_CONNECTIONS and RDS6_INFO_IB_CONNECTIONS.  GIDs and limits are shown of
- * connections that are up; the others have zeros there.
+ * RDS_INFO_IB_CONNECTIONS and RDS6_INFO_IB_CONNECTIONS.  Only connections that
+ * are up are listed.
  */
 #include <linux/rds.h>
 #include <net/ipv6.h>
@@ -17,7 +17,8 @@ struct info_walk {
 	bool			v4;
 };
 
-static void info_fill(const struct rds_rdma_conn *conn, struct rds6_info_rdma_connection *info)
+static void info_fill(const struct rds_rdma_conn *conn,
+		      struct rds6_info_rdma_connection *info)
 {
 	const struct rds_rdma_mr_pool *large = &conn->dev->pools[1];
 	const struct sa_path_rec *rec;
@@ -28,7 +29,8 @@ static void info_fill(const struct rds_rdma_conn *conn, struct rds6_info_rdma_co
 	info->tos = conn->path->addr->tos;
 	if (!READ_ONCE(conn->up) || !conn->id)
 		return;
-	rdma_read_gids(conn->id, (union ib_gid *)info->src_gid, (union ib_gid *)info->dst_gid);
+	rdma_read_gids(conn->id, (union ib_gid *)info->src_gid,
+		       (union ib_gid *)info->dst_gid);
 	rec = conn->id->route.path_rec;
 	if (rec)
 		info->sl = rec->sl;
@@ -99,10 +101,10 @@ static void info_v6(struct net *net, struct rds_info_sink *sink)
 
 int rds_rdma_info_init(void)
 {
-	rds_info_register(RDS_INFO_IB_CONNECTIONS, sizeof(struct rds_info_rdma_connection),
-			  info_v4);
-	rds_info_register(RDS6_INFO_IB_CONNECTIONS, sizeof(struct rds6_info_rdma_connection),
-			  info_v6);
+	rds_info_register(RDS_INFO_IB_CONNECTIONS,
+			  sizeof(struct rds_info_rdma_connection), info_v4);
+	rds_info_register(RDS6_INFO_IB_CONNECTIONS,
+			  sizeof(struct rds6_info_rdma_connection), info_v6);
 	return 0;
 }
 

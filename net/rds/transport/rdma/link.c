@@ -1,38 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Interfaces and addresses that go, and what must not be said to the CM then.
+ * Interfaces and addresses that are removed or go down, and the packets of the
+ * CM that must not be sent then.
  *
- * rxe sends the packets of the CM as any others.  One that the network stack does not take puts
- * the management queue pair into the error state, which nobody ends: no connection can be made
- * over that device until it is removed and added.  Packets are not taken without a route, without
- * the GID that their id was made with, and while the interface has no queue: from the moment it
- * begins to close to the end of its opening.  So, on all that is RoCE:
+ * rxe sends the packets of the CM as any others.  A packet that the network
+ * stack does not take puts the GSI QP into the error state, which does not end:
+ * no connection can be made over that device until it is removed and added.
+ * The network stack takes no packet without a route, without the GID that its
+ * id was made with, and while the interface has no queue: from the moment it
+ * begins to close to the end of its opening.  So, on all RoCE devices:
  *
- *   - Connections end before their interface goes down (NETDEV_GOING_DOWN), or their IPv4
- *     address is forgotten by the routing tables (our notifier is called before theirs).  The
- *     notifier waits, with a limit, until their disconnect requests have left:
- *     rdma_destroy_id() returns when they have, and when they will not be repeated.
- *   - A peer that is told of the end calls again at once.  Its request must not come while the
- *     interface closes: rdma_cm would refuse it by itself, with a packet that is not taken.  So
- *     the notifier waits longer, until all have called or none does, and the calls are held:
- *     their ids are parked.  To refuse them would make the peers call once more; as it is, the
- *     CM has told them to wait (an MRA, sent when the handler of the request returns), and they
- *     are silent until the link is usable again and they are refused.
- *   - None is begun over an interface that is down, or about to be.
- *   - An id that would say something when it is destroyed, and cannot, is parked until it can or
- *     until the device goes.  That is for links that break without notice, and for IPv6, where
- *     the notifier comes too late.  Ids in other namespaces are not parked, as they would hold
- *     those.  One whose GID has been deleted can never speak again, even if the address comes
- *     back, which then has another GID; it goes when the peer gives up, or with the device.
+ *   - Connections end before their interface goes down (NETDEV_GOING_DOWN), or
+ *     before the routing tables forget their IPv4 address (the notifier of this
+ *     file is called first).  The notifier waits, with a limit, until their
+ *     disconnect requests have left: rdma_destroy_id() returns when they have,
+ *     and will not be repeated.
+ *   - A peer that is told of the end dials again at once.  Its request must not
+ *     come while the interface closes: rdma_cm would refuse it by itself, with
+ *     a packet that is not taken.  So the notifier also waits until all such
+ *     peers have dialled, or none dials any more, and the requests are held:
+ *     their ids are shelved.  A refusal would make the peers dial once more.
+ *     Held peers have been told to wait by the CM (an MRA, sent when the
+ *     handler of the request returns), and are silent until the link is usable
+ *     again and they are refused.
+ *   - No connection is begun over an interface that is down, or about to be.
+ *   - An id whose destruction would send a packet that is not taken is shelved
+ *     until the link is usable or the device is removed.  That is for links
+ *     that break without notice, and for IPv6, where the notifier is called too
+ *     late.  Ids in other namespaces are not shelved, as they would hold those.
+ *     An id whose GID was deleted can never send again, even if the address
+ *     comes back, which then has another GID; it is destroyed when the peer
+ *     gives up or the device is removed.
  *
- * iWARP is told early as well: the peer then hears of the end, and needs no time-out for it.
+ * On iWARP connections end early as well: the peer then learns of the end
+ * without a time-out.
  *
- * Attempts wait for their link rather than to be repeated: rds_rdma_cm.waits is set before the
- * link is looked at, and whoever clears it dials, so that none is forgotten and none dialled
- * twice.  The scan of addr.c looks again whenever something changes.
+ * An attempt waits for its link and is not repeated: rds_rdma_cm.waits is set
+ * before the link is tested, and the context that clears it dials, so that no
+ * attempt is forgotten or dialled twice.  The scan of addr.c tests links again
+ * whenever something changes.
  *
- * Locks: notifiers are called under the RTNL, and link_lock is a leaf.  No lock under which
- * somebody waits for the RTNL may be taken here, devs_lock for instance.
+ * Locks: notifiers are called under the RTNL, and link_lock is a leaf.
+ * Notifiers may take no lock under which the RTNL is waited for, such as
+ * devs_lock.
  */
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
@@ -40,7 +50,6 @@
 #include <net/if_inet6.h>
 #include <net/ip6_fib.h>
 #include <net/ipv6.h>
-#include <net/ipv6_stubs.h>
 #include <net/neighbour.h>
 #include <net/net_namespace.h>
 #include <net/route.h>
@@ -50,28 +59,45 @@
 #include "devlayer.h"
 #include "rdma.h"
 
-/* How long an interface or an address that goes waits for its connections */
+/*
+ * Longest time that a notifier waits for the connections of an interface or
+ * address
+ */
 #define GOING_TIME	HZ
-/* Within this time a peer that was told of an end has called again, if it ever will */
+/*
+ * Time after which a peer that was told of an end has dialled again, if it ever
+ * will
+ */
 #define CALL_TIME	(HZ / 2)
-/* Within this time the answer to a call has left, and one more would have come */
+/*
+ * Time after which the answer to a request has left, and a further request
+ * would have come
+ */
 #define QUIET_TIME	(HZ / 10)
 
 /*
- * What is going right now.  One at a time, as all that happens under the RTNL.  It stays here
- * after the notifier: an interface counts as down before the next one is told to go.
+ * The interface or address that goes down or is removed now.  One at a time, as
+ * notifiers run under the RTNL.  It stays set after the notifier, until the
+ * next one: by then the interface counts as down.
  */
 static DEFINE_SPINLOCK(link_lock);
-static struct rds_rdma_laddr going;	/* net NULL: nothing; an address of :: means any */
+/* net NULL: none; an address of :: means any */
+static struct rds_rdma_laddr going;
 
-static bool la_goes(const struct rds_rdma_laddr *la, const struct rds_rdma_laddr *what)
+static bool la_goes(const struct rds_rdma_laddr *la,
+		    const struct rds_rdma_laddr *what)
 {
 	return la->net == what->net && la->ifindex == what->ifindex &&
-	       (ipv6_addr_any(&what->addr) || ipv6_addr_equal(&la->addr, &what->addr));
+	       (ipv6_addr_any(&what->addr) ||
+		ipv6_addr_equal(&la->addr, &what->addr));
 }
 
-/* Fails without the address, too. */
-static bool has_route_v4(const struct rds_rdma_laddr *la, const struct in6_addr *remote)
+/*
+ * Whether @la has a route to @remote.  It has none either if the address is
+ * removed.
+ */
+static bool has_route_v4(const struct rds_rdma_laddr *la,
+			 const struct in6_addr *remote)
 {
 	struct flowi4 fl4 = {
 		.flowi4_oif	= la->ifindex,
@@ -87,7 +113,8 @@ static bool has_route_v4(const struct rds_rdma_laddr *la, const struct in6_addr 
 	return true;
 }
 
-static bool dev_has_v6(const struct net_device *ndev, const struct in6_addr *addr)
+static bool dev_has_v6(const struct net_device *ndev,
+		       const struct in6_addr *addr)
 {
 	struct inet6_dev *idev = __in6_dev_get(ndev);
 	struct inet6_ifaddr *ifa;
@@ -103,7 +130,8 @@ static bool dev_has_v6(const struct net_device *ndev, const struct in6_addr *add
 }
 
 /* The route from @la to @to, counted, or NULL */
-static struct dst_entry *route_v6(const struct rds_rdma_laddr *la, const struct in6_addr *to)
+static struct dst_entry *route_v6(const struct rds_rdma_laddr *la,
+				  const struct in6_addr *to)
 {
 	struct flowi6 fl6 = {
 		.flowi6_oif	= la->ifindex,
@@ -113,7 +141,7 @@ static struct dst_entry *route_v6(const struct rds_rdma_laddr *la, const struct 
 	};
 	struct dst_entry *dst;
 
-	dst = ipv6_stub->ipv6_dst_lookup_flow(la->net, NULL, &fl6, NULL);
+	dst = ip6_dst_lookup_flow(la->net, NULL, &fl6, NULL);
 	if (IS_ERR(dst))
 		return NULL;
 	if (!dst->error)
@@ -122,7 +150,8 @@ static struct dst_entry *route_v6(const struct rds_rdma_laddr *la, const struct 
 	return NULL;
 }
 
-static u32 route_flags_v6(const struct rds_rdma_laddr *la, const struct in6_addr *to)
+static u32 route_flags_v6(const struct rds_rdma_laddr *la,
+			  const struct in6_addr *to)
 {
 	struct dst_entry *dst = route_v6(la, to);
 	u32 flags = 0;
@@ -134,24 +163,31 @@ static u32 route_flags_v6(const struct rds_rdma_laddr *la, const struct in6_addr
 }
 
 /*
- * Addresses that stay while their interface is down have no routes then.  The one that lets them
- * receive comes last; an answer before that would be lost, the neighbours' for instance.
+ * Addresses that stay while their interface is down have no routes then.  The
+ * local route, without which they receive nothing, is added last; answers
+ * before that would be lost, those of neighbours for instance.
  */
-static bool has_routes_v6(const struct rds_rdma_laddr *la, const struct in6_addr *remote)
+static bool has_routes_v6(const struct rds_rdma_laddr *la,
+			  const struct in6_addr *remote)
 {
-	return route_flags_v6(la, remote) && route_flags_v6(la, &la->addr) & RTF_LOCAL;
+	return route_flags_v6(la, remote) &&
+	       route_flags_v6(la, &la->addr) & RTF_LOCAL;
 }
 
-/* Do packets to @remote find their way out?  The question is the one that rxe asks. */
-static bool link_ok(const struct rds_rdma_laddr *la, const struct in6_addr *remote)
+/*
+ * Whether the network stack takes packets to @remote.  rxe makes the same
+ * tests.
+ */
+static bool link_ok(const struct rds_rdma_laddr *la,
+		    const struct in6_addr *remote)
 {
 	struct net_device *ndev;
 	bool ok;
 
 	rcu_read_lock();
 	ndev = dev_get_by_index_rcu(la->net, la->ifindex);
-	ok = ndev && netif_running(ndev) && ndev->flags & IFF_UP && netif_carrier_ok(ndev) &&
-	     !qdisc_tx_is_noop(ndev);
+	ok = ndev && netif_running(ndev) && ndev->flags & IFF_UP &&
+	     netif_carrier_ok(ndev) && !qdisc_tx_is_noop(ndev);
 	if (ok && ipv6_addr_v4mapped(&la->addr))
 		ok = has_route_v4(la, remote);
 	else if (ok && IS_ENABLED(CONFIG_IPV6))
@@ -160,7 +196,8 @@ static bool link_ok(const struct rds_rdma_laddr *la, const struct in6_addr *remo
 	return ok;
 }
 
-bool rds_rdma_link_usable(const struct rds_rdma_laddr *la, const struct in6_addr *remote)
+bool rds_rdma_link_usable(const struct rds_rdma_laddr *la,
+			  const struct in6_addr *remote)
 {
 	bool goes;
 
@@ -172,12 +209,18 @@ bool rds_rdma_link_usable(const struct rds_rdma_laddr *la, const struct in6_addr
 
 bool rds_rdma_link_waits(struct rds_rdma_conn *conn)
 {
-	/* ahead of the question, so that a change after it finds the attempt waiting */
+	/*
+	 * Set before the test, so that a change after the test finds the
+	 * attempt waiting.
+	 */
 	xchg(&conn->cm.waits, true);
 	if (rds_rdma_link_usable(&conn->local, &conn->remote))
 		return !xchg(&conn->cm.waits, false);
 	wake_up_all(&conn->dev->idle);
-	/* Some changes are not told of; the scan looks for those as long as one waits. */
+	/*
+	 * Some changes call no notifier; the scan is repeated while an attempt
+	 * waits.
+	 */
 	rds_rdma_addr_kick();
 	return true;
 }
@@ -206,8 +249,9 @@ static bool neighbour_known(struct dst_entry *dst, const struct in6_addr *addr)
 	return known;
 }
 
-/* Under RCU */
-static struct sk_buff *empty_packet(const struct rds_rdma_conn *conn, struct dst_entry *dst)
+/* An IPv6 packet without contents.  Under RCU. */
+static struct sk_buff *empty_packet(const struct rds_rdma_conn *conn,
+				    struct dst_entry *dst)
 {
 	unsigned int room = LL_RESERVED_SPACE(dst->dev);
 	struct ipv6hdr *hdr;
@@ -229,10 +273,12 @@ static struct sk_buff *empty_packet(const struct rds_rdma_conn *conn, struct dst
 }
 
 /*
- * IPv6 asks for a neighbour in the name of the packet that waits for it, and where there is none,
- * as for rdma_cm, in that of the interface's link-local address.  Interfaces get that, and the
- * route to those of others, up to a second after they are up, and a question that was not heard is
- * asked again after another one.  So there is a packet, without contents, which the peer discards.
+ * IPv6 solicits a neighbour from the source address of the packet that waits
+ * for it, and without one, as for rdma_cm, from the interface's link-local
+ * address.  Interfaces get that address, and the route to link-local addresses
+ * of others, up to a second after they are up, and a solicitation that was lost
+ * is repeated after another second.  So this sends a packet without contents,
+ * which the peer discards.
  */
 void rds_rdma_link_ask_neighbour(const struct rds_rdma_conn *conn)
 {
@@ -241,9 +287,10 @@ void rds_rdma_link_ask_neighbour(const struct rds_rdma_conn *conn)
 
 	if (!IS_ENABLED(CONFIG_IPV6) || ipv6_addr_v4mapped(&conn->local.addr))
 		return;
-	rcu_read_lock();	/* for the interface of @dst */
+	rcu_read_lock();	/* for @dst's interface */
 	dst = route_v6(&conn->local, &conn->remote);
-	if (dst && !(dst->dev->flags & IFF_LOOPBACK) && !neighbour_known(dst, &conn->remote))
+	if (dst && !(dst->dev->flags & IFF_LOOPBACK) &&
+	    !neighbour_known(dst, &conn->remote))
 		skb = empty_packet(conn, dst);
 	if (skb)
 		ip6_local_out(conn->local.net, NULL, skb);
@@ -252,12 +299,14 @@ void rds_rdma_link_ask_neighbour(const struct rds_rdma_conn *conn)
 }
 
 /*
- * rxe looks the GID of an id up for each packet.  The id has a reference to the entry, which is
- * not used again before that is given back.
+ * Whether the GID of the id still exists, which rxe looks up for each packet.
+ * The id has a reference to the entry of the GID table, so the entry has no
+ * other GID meanwhile.
  */
 static bool conn_gid_valid(const struct rds_rdma_conn *conn)
 {
-	const struct ib_gid_attr *gid = READ_ONCE(conn->id->route.addr.dev_addr.sgid_attr);
+	const struct ib_gid_attr *gid = READ_ONCE(conn->id->route.addr.dev_addr
+							  .sgid_attr);
 	const struct ib_device *ib = conn->dev->ib;
 	bool valid;
 
@@ -273,8 +322,10 @@ bool rds_rdma_link_may_speak(const struct rds_rdma_conn *conn)
 {
 	if (conn->dev->props.iwarp || READ_ONCE(conn->cm.silent_end))
 		return true;
-	return (conn->cm.held ? rds_rdma_link_usable(&conn->local, &conn->remote) :
-				link_ok(&conn->local, &conn->remote)) && conn_gid_valid(conn);
+	return (conn->cm.held ?
+			rds_rdma_link_usable(&conn->local, &conn->remote) :
+			link_ok(&conn->local, &conn->remote)) &&
+	       conn_gid_valid(conn);
 }
 
 void rds_rdma_link_peer_gone(struct rds_rdma_conn *conn)
@@ -296,60 +347,76 @@ static void end_going(struct rds_rdma_conn *conn, void *arg)
 	const struct rds_rdma_laddr *what = arg;
 
 	if (la_goes(&conn->local, what))
-		rds_rdma_conn_fail(conn, ipv6_addr_any(&what->addr) ? RDS_DROP_LOCAL_RECONFIG :
-								    RDS_DROP_ADDR_GONE);
+		rds_rdma_conn_fail(conn, ipv6_addr_any(&what->addr) ?
+						 RDS_DROP_LOCAL_RECONFIG :
+						 RDS_DROP_ADDR_GONE);
 }
 
 /*
- * Those that wait for their link have said nothing yet, and will not; what an iWARP device has yet
- * to say of an attempt is for nobody, and may take it long.
+ * Number of connections at @what that may still send packets.  Those that wait
+ * for their link have sent none and will not.  Late ones (rds_rdma_cm.late_of)
+ * have no path, and their iWARP device may take long to answer.
  */
-static unsigned int list_nr(const struct list_head *conns, const struct rds_rdma_laddr *what)
+static unsigned int list_nr(const struct list_head *conns,
+			    const struct rds_rdma_laddr *what)
 {
 	const struct rds_rdma_conn *conn;
 	unsigned int n = 0;
 
 	list_for_each_entry(conn, conns, dev_node)
-		n += la_goes(&conn->local, what) && !conn->cm.parked &&
+		n += la_goes(&conn->local, what) && !conn->cm.shelved &&
 		     !READ_ONCE(conn->cm.waits) && !READ_ONCE(conn->cm.late_of);
 	return n;
 }
 
-/* How many connections of what goes may still say something */
-static unsigned int dev_nr(struct rds_rdma_dev *dev, const struct rds_rdma_laddr *what)
+/* Number of connections of @dev at @what that may still send packets */
+static unsigned int dev_nr(struct rds_rdma_dev *dev,
+			   const struct rds_rdma_laddr *what)
 {
 	unsigned int n;
 
 	spin_lock_bh(&dev->lock);
-	n = list_nr(&dev->conns, what) + list_nr(&dev->walk, what) + list_nr(&dev->closing, what);
+	n = list_nr(&dev->conns, what) + list_nr(&dev->walk, what) +
+	    list_nr(&dev->closing, what);
 	spin_unlock_bh(&dev->lock);
 	return n;
 }
 
 /*
- * Wait until peers have stopped calling.  Those that were told of an end, @nr at most, call soon or
- * never, and each calls once, as its request is held; @held is what was before they were told.
+ * Wait until peers have stopped dialling.  Of the peers that were told of an
+ * end, @nr at most, each dials once, soon or never, as its request is held.
+ * @held is dev->held from before they were told.
  */
-static void wait_quiet(struct rds_rdma_dev *dev, unsigned int nr, unsigned int held,
-		       unsigned long until)
+static void wait_quiet(struct rds_rdma_dev *dev, unsigned int nr,
+		       unsigned int held, unsigned long until)
 {
-	wait_event_timeout(dev->idle, READ_ONCE(dev->held) - held >= nr, CALL_TIME);
+	wait_event_timeout(dev->idle, READ_ONCE(dev->held) - held >= nr,
+			   CALL_TIME);
 	do {
 		held = READ_ONCE(dev->held);
-	} while (wait_event_timeout(dev->idle, READ_ONCE(dev->held) != held, QUIET_TIME) &&
+	} while (wait_event_timeout(dev->idle, READ_ONCE(dev->held) != held,
+				    QUIET_TIME) &&
 		 time_before(jiffies, until));
 }
 
-/* On return the connections concerned have ended, or have had their time. */
+/*
+ * End the connections of an interface or address, and wait for their ends with
+ * a limit.
+ */
 static void link_goes(struct net *net, int ifindex, const struct in6_addr *addr)
 {
-	struct rds_rdma_laddr what = { .net = net, .ifindex = ifindex, .addr = *addr };
+	struct rds_rdma_laddr what = { .net = net,
+				       .ifindex = ifindex,
+				       .addr = *addr };
 	unsigned long until = jiffies + GOING_TIME;
 	struct rds_rdma_dev *dev;
 	unsigned int nr, held;
 	u64 serial = 0;
 
-	/* Whoever comes after this sees it; whoever came before is met by the walk. */
+	/*
+	 * Connections that are begun after this see it; the walk finds all that
+	 * were before.
+	 */
 	set_going(&what);
 	while ((dev = rds_rdma_dev_after(serial))) {
 		serial = dev->serial;
@@ -358,14 +425,17 @@ static void link_goes(struct net *net, int ifindex, const struct in6_addr *addr)
 		rds_rdma_dev_each_conn(dev, end_going, &what);
 		wait_event_timeout(dev->idle, !dev_nr(dev, &what),
 				   max(1L, (long)(until - jiffies)));
-		/* hardware does not mind */
+		/* Hardware does not lose its GSI QP. */
 		if (nr && !dev->props.iwarp && dev->props.soft)
 			wait_quiet(dev, nr, held, until);
 		rds_rdma_dev_put(dev);
 	}
 }
 
-/* The scan may have been kicked by somebody whose notifier came before ours. */
+/*
+ * A scan that an earlier notifier queued may have seen @going, so queue
+ * another.
+ */
 static void nothing_goes(void)
 {
 	static const struct rds_rdma_laddr none;
@@ -374,7 +444,8 @@ static void nothing_goes(void)
 	rds_rdma_addr_kick();
 }
 
-static int netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
+static int netdev_event(struct notifier_block *nb, unsigned long event,
+			void *arg)
 {
 	struct net_device *ndev = netdev_notifier_info_to_dev(arg);
 
@@ -385,7 +456,10 @@ static int netdev_event(struct notifier_block *nb, unsigned long event, void *ar
 	return NOTIFY_DONE;
 }
 
-/* The same address with another prefix stays: the routing tables leave its route alone. */
+/*
+ * Whether the address stays with another prefix; the routing tables keep its
+ * route then.
+ */
 static bool addr_remains(const struct in_ifaddr *gone)
 {
 	const struct in_ifaddr *ifa;
@@ -396,56 +470,59 @@ static bool addr_remains(const struct in_ifaddr *gone)
 	return false;
 }
 
-static int inetaddr_event(struct notifier_block *nb, unsigned long event, void *arg)
+static int inetaddr_event(struct notifier_block *nb, unsigned long event,
+			  void *arg)
 {
 	const struct in_ifaddr *ifa = arg;
 	struct in6_addr addr;
 
 	if (event == NETDEV_DOWN && !addr_remains(ifa)) {
 		ipv6_addr_set_v4mapped(ifa->ifa_local, &addr);
-		link_goes(dev_net(ifa->ifa_dev->dev), ifa->ifa_dev->dev->ifindex, &addr);
+		link_goes(dev_net(ifa->ifa_dev->dev),
+			  ifa->ifa_dev->dev->ifindex, &addr);
 	} else if (event == NETDEV_UP) {
 		nothing_goes();
 	}
 	return NOTIFY_DONE;
 }
 
-bool rds_rdma_link_park(struct rds_rdma_conn *conn)
+bool rds_rdma_link_shelve(struct rds_rdma_conn *conn)
 {
 	struct rds_rdma_dev *dev = conn->dev;
-	bool park;
+	bool shelve;
 
-	if (!net_eq(conn->local.net, &init_net) || rds_rdma_link_may_speak(conn))
+	if (!net_eq(conn->local.net, &init_net) ||
+	    rds_rdma_link_may_speak(conn))
 		return false;
 	spin_lock_bh(&dev->lock);
-	park = !dev->gone;
-	conn->cm.parked = park;
-	if (park) {
+	shelve = !dev->gone;
+	conn->cm.shelved = shelve;
+	if (shelve) {
 		if (conn->cm.held)
 			WRITE_ONCE(dev->held, dev->held + 1);
 		wake_up_all(&dev->idle);
 	}
 	spin_unlock_bh(&dev->lock);
-	/* It may have become good again just now. */
-	if (park)
+	/* The link may have become usable since the test. */
+	if (shelve)
 		rds_rdma_addr_kick();
-	return park;
+	return shelve;
 }
 
-bool rds_rdma_link_unpark(struct rds_rdma_dev *dev)
+bool rds_rdma_link_unshelve(struct rds_rdma_dev *dev)
 {
 	struct rds_rdma_conn *conn;
 	bool left = false;
 
 	spin_lock_bh(&dev->lock);
 	list_for_each_entry(conn, &dev->closing, dev_node) {
-		if (!conn->cm.parked)
+		if (!conn->cm.shelved)
 			continue;
 		if (!dev->gone && !rds_rdma_link_may_speak(conn)) {
 			left |= conn_gid_valid(conn);
 			continue;
 		}
-		conn->cm.parked = false;
+		conn->cm.shelved = false;
 		queue_work(rds_rdma_wq, &conn->cm.reap_work);
 	}
 	spin_unlock_bh(&dev->lock);
@@ -456,7 +533,7 @@ static void dev_ready(struct rds_rdma_dev *dev, void *arg)
 {
 	bool *waiting = arg;
 
-	*waiting |= !rds_rdma_link_unpark(dev);
+	*waiting |= !rds_rdma_link_unshelve(dev);
 	rds_rdma_dev_each_conn(dev, wake, waiting);
 }
 
@@ -469,7 +546,7 @@ bool rds_rdma_links_ready(void)
 }
 
 static struct notifier_block netdev_nb = { .notifier_call = netdev_event };
-/* Before the one that takes the routes away */
+/* Called before the notifier that removes the routes */
 static struct notifier_block inet_nb = {
 	.notifier_call	= inetaddr_event,
 	.priority	= INT_MAX,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The RDMA transport of RDS as a module: its description for the core, and its life in every
- * network namespace.
+ * The RDMA transport as a module: its description for the core, and its setup
+ * and teardown in each network namespace.
  */
 #include <linux/module.h>
 #include <linux/rds.h>
@@ -12,8 +12,8 @@
 #include "rdma.h"
 
 /**
- * struct rds_rdma_net - a network namespace
- * @stats: counters
+ * struct rds_rdma_net - state of a network namespace
+ * @stats: counters of the namespace
  */
 struct rds_rdma_net {
 	struct rds_rdma_stats __percpu	*stats;
@@ -26,10 +26,14 @@ DEFINE_PER_CPU(struct rds_rdma_stats, rds_rdma_dev_stats);
 
 unsigned int rds_rdma_retry_count = 1;
 module_param_named(rds_ib_retry_count, rds_rdma_retry_count, uint, 0444);
-MODULE_PARM_DESC(rds_ib_retry_count, "how often a device sends again before a connection fails, at most 7");
+MODULE_PARM_DESC(rds_ib_retry_count,
+		 "how often a device sends again before a connection fails, at most 7");
 
 #define RDS_RDMA_STAT_NAME(name)	#name,
-static const char *const rds_rdma_stat_names[] = { RDS_RDMA_STATS(RDS_RDMA_STAT_NAME) };
+static const char *const rds_rdma_stat_names[] = {
+	RDS_RDMA_STATS(RDS_RDMA_STAT_NAME)
+};
+
 #undef RDS_RDMA_STAT_NAME
 
 static struct rds_rdma_net *rds_rdma_net(struct net *net)
@@ -43,21 +47,25 @@ struct rds_rdma_stats __percpu *rds_rdma_stats(struct net *net)
 }
 
 /*
- * Implements &rds_transport.net_use.  Ids of rdma_cm hold their namespace, so there are listeners
- * and connections only while its sockets hold it as well.
+ * Implements &rds_transport.net_use.  Ids of rdma_cm hold their namespace, so
+ * listeners and connections exist only while sockets of the namespace hold it
+ * as well.
  */
 static int rds_rdma_net_use(struct net *net, bool use)
 {
 	rds_rdma_addr_net_use(net, use);
 	if (use)
 		return 0;
-	/* nobody is there to make a connection until the next use */
+	/*
+	 * No listener and no socket is left that could make a connection before
+	 * the next use.
+	 */
 	rds_transport_net_exit(&rds_rdma_transport, net);
 	rds_transport_net_init(&rds_rdma_transport, net);
 	return 0;
 }
 
-/* Implements &rds_transport.map_tos: every type of service is one of its own. */
+/* Implements &rds_transport.map_tos: each type of service keeps its number. */
 static u8 rds_rdma_map_tos(u8 tos)
 {
 	return tos;
@@ -85,26 +93,26 @@ static void rds_rdma_stats_sum(struct net *net, u64 *val)
 }
 
 const struct rds_transport rds_rdma_transport = {
-	.owner		= THIS_MODULE,
-	.name		= "infiniband",
-	.type		= RDS_TRANS_IB,
-	.caps		= RDS_CAP_OWNS_ACK | RDS_CAP_NETNS | RDS_CAP_LARGER_WINS,
-	.path_priv_size	= sizeof(struct rds_rdma_path),
-	.rx_copy_max	= RDS_RDMA_COPY_MAX,
-	.memop		= &rds_rdma_memop_ops,
-	.nr_stats	= RDS_RDMA_NR_STATS,
-	.stat_names	= rds_rdma_stat_names,
-	.addr_local	= rds_rdma_addr_local,
-	.net_use	= rds_rdma_net_use,
-	.map_tos	= rds_rdma_map_tos,
-	.path_init	= rds_rdma_path_init,
-	.path_free	= rds_rdma_path_free,
-	.path_connect	= rds_rdma_path_connect,
-	.path_attach	= rds_rdma_path_attach,
-	.path_close	= rds_rdma_path_close,
-	.conn_drop	= rds_rdma_conn_drop,
-	.xmit		= rds_rdma_xmit,
-	.stats		= rds_rdma_stats_sum,
+	.owner = THIS_MODULE,
+	.name = "infiniband",
+	.type = RDS_TRANS_IB,
+	.caps = RDS_CAP_OWNS_ACK | RDS_CAP_NETNS | RDS_CAP_LARGER_WINS,
+	.path_priv_size = sizeof(struct rds_rdma_path),
+	.rx_copy_max = RDS_RDMA_COPY_MAX,
+	.memop = &rds_rdma_memop_vtable,
+	.nr_stats = RDS_RDMA_NR_STATS,
+	.stat_names = rds_rdma_stat_names,
+	.addr_local = rds_rdma_addr_local,
+	.net_use = rds_rdma_net_use,
+	.map_tos = rds_rdma_map_tos,
+	.path_init = rds_rdma_path_init,
+	.path_free = rds_rdma_path_free,
+	.path_connect = rds_rdma_path_connect,
+	.path_attach = rds_rdma_path_attach,
+	.path_close = rds_rdma_path_close,
+	.refuse = rds_rdma_refuse,
+	.xmit = rds_rdma_xmit,
+	.stats = rds_rdma_stats_sum,
 };
 
 static int __net_init rds_rdma_net_init(struct net *net)
@@ -124,7 +132,7 @@ static int __net_init rds_rdma_net_init(struct net *net)
 	return err;
 }
 
-/* On return no peer's request comes in any more. */
+/* On return no connection request of a peer comes in any more. */
 static void __net_exit rds_rdma_net_pre_exit(struct net *net)
 {
 	rds_rdma_addr_net_exit(net);
@@ -148,9 +156,10 @@ static int __init rds_rdma_init(void)
 {
 	int err;
 
-	/* The field of the connection request has three bits. */
+	/* The retry count of a connection request has three bits. */
 	rds_rdma_retry_count = min(rds_rdma_retry_count, 7U);
-	rds_rdma_wq = alloc_workqueue("rds_rdma", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	rds_rdma_wq = alloc_workqueue("rds_rdma", WQ_UNBOUND | WQ_MEM_RECLAIM,
+				      0);
 	if (!rds_rdma_wq)
 		return -ENOMEM;
 	err = rds_transport_register(&rds_rdma_transport);
@@ -159,7 +168,9 @@ static int __init rds_rdma_init(void)
 	err = rds_rdma_dev_init();
 	if (err)
 		goto out_transport;
-	/* A device, so that it leaves a namespace while that can still send. */
+	/*
+	 * Pernet devices leave a namespace while its protocols can still send.
+	 */
 	err = register_pernet_device(&rds_rdma_net_ops);
 	if (err)
 		goto out_dev;

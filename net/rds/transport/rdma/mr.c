@@ -2,13 +2,15 @@
 /*
  * Keys of memory, by fast registration.
  *
- * A key is one struct rds_rdma_mr with one ib_mr, in one of three places: in use (in
- * rds_rdma_dev.mrs), kept in a pool for later use, or with the one call that is making or ending
- * it.  Whoever takes it out of the hash, under rds_rdma_dev.lock, ends it: its owner, by
- * rds_rdma_mr_unmap(), or the removal of the device, for which the owner then waits.
+ * A key is one struct rds_rdma_mr with one ib_mr.  It is in use (in
+ * rds_rdma_dev.mrs), kept in a pool for later use, or owned by the one call
+ * that makes or ends it.  The context that removes a key from the hash, under
+ * rds_rdma_dev.lock, ends it: its owner, by rds_rdma_mr_dereg(), or the removal
+ * of the device, for which the owner then waits.
  *
- * What a peer sees is an address of its own choice of random bits, a multiple of the page size
- * plus where in its page the memory begins; see RDS_MR_OFFSET_ONCE for bit 31.
+ * A peer sees an address that is not the memory's: a random multiple of the
+ * page size, plus the offset at which the memory begins in its page; see
+ * RDS_MR_OFFSET_ONCE for bit 31.
  */
 #include <linux/moduleparam.h>
 #include <linux/random.h>
@@ -18,38 +20,41 @@
 #include "devlayer.h"
 #include "rdma.h"
 
-/* Of each size, kept for later use */
+/* Most ended keys of each size that are kept for later use */
 #define MR_KEEP_SMALL	512
 #define MR_KEEP_LARGE	64
 
 static unsigned int large_max = 4096;
 module_param_named(rds_ib_mr_1m_pool_size, large_max, uint, 0444);
-MODULE_PARM_DESC(rds_ib_mr_1m_pool_size, "most keys of up to 1 MiB of one device");
+MODULE_PARM_DESC(rds_ib_mr_1m_pool_size,
+		 "most keys of up to 1 MiB of one device");
 
 static unsigned int small_max = 348160;
 module_param_named(rds_ib_mr_8k_pool_size, small_max, uint, 0444);
-MODULE_PARM_DESC(rds_ib_mr_8k_pool_size, "most keys of up to 16 pages of one device");
+MODULE_PARM_DESC(rds_ib_mr_8k_pool_size,
+		 "most keys of up to 16 pages of one device");
 
 /**
  * struct rds_rdma_mr - a key
- * @hash: in rds_rdma_dev.mrs while in use
- * @free: in rds_rdma_mr_pool.free
- * @dev: its device, counted while in use
- * @pool: pool it counts in
- * @ib: the device's object; NULL when the device went
- * @rkey: its key for peers
- * @lkey: its key for ourselves
- * @sg: the memory, room for as many pages as the pool has
+ * @hash: entry in rds_rdma_dev.mrs while in use
+ * @free: entry in rds_rdma_mr_pool.free
+ * @dev: device of the key, counted while in use
+ * @pool: pool that counts the key
+ * @ib: MR of ib_core; NULL once the device is removed
+ * @rkey: key for peers
+ * @lkey: key for this host
+ * @sg: the memory, with room for as many entries as the pool's keys have pages
  * @nr: entries of @sg
  * @mapped: @sg is mapped for DMA
- * @dir: direction it is mapped with
+ * @dir: direction of the DMA mapping
  * @iova: address of the first byte for peers
- * @invalidated: ended by a peer's Send with Invalidate; under rds_rdma_dev.lock
- * @swept: the device went, and the key with it
+ * @invalidated: a peer's Send with Invalidate has ended the key; under
+ *	rds_rdma_dev.lock
+ * @swept: completed when the removal of the device has ended the key
  * @req: request to the registrar
- * @work: for rds_rdma_mr_unmap_later()
- * @after: what it calls
- * @arg: with this
+ * @work: work of rds_rdma_mr_dereg_later()
+ * @after: called by @work when the key has ended, or NULL
+ * @arg: argument of @after
  */
 struct rds_rdma_mr {
 	struct hlist_node	hash;
@@ -82,7 +87,8 @@ struct rds_rdma_mr {
 
 static void mr_unmap_work(struct work_struct *work);
 
-static struct rds_rdma_mr *mr_alloc(struct rds_rdma_dev *dev, struct rds_rdma_mr_pool *pool)
+static struct rds_rdma_mr *mr_alloc(struct rds_rdma_dev *dev,
+				    struct rds_rdma_mr_pool *pool)
 {
 	struct rds_rdma_mr *mr = kzalloc_obj(*mr);
 
@@ -111,8 +117,8 @@ static void mr_unmap_sg(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr)
 }
 
 /*
- * Give back what the device has of a key that is in no list.  Its rkey ends whatever its state
- * is, and then the device leaves the memory.
+ * Free what the device has of a key that is on no list.  The rkey is ended, in
+ * any of its states, before the memory is unmapped.
  */
 static void mr_empty(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr)
 {
@@ -136,8 +142,9 @@ static void mr_destroy(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr)
 	kfree(mr);
 }
 
-/* One that was kept, or a new one */
-static struct rds_rdma_mr *pool_get(struct rds_rdma_dev *dev, struct rds_rdma_mr_pool *pool)
+/* Take a kept key of a pool, or make a new one. */
+static struct rds_rdma_mr *pool_get(struct rds_rdma_dev *dev,
+				    struct rds_rdma_mr_pool *pool)
 {
 	struct rds_rdma_mr *mr;
 	bool full = false;
@@ -168,11 +175,16 @@ static struct rds_rdma_mr *pool_get(struct rds_rdma_dev *dev, struct rds_rdma_mr
 	return mr;
 }
 
-/* @mr was ended.  It is kept, if it can be used again and there are not too many. */
-static void pool_put(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr, bool reuse)
+/*
+ * Keep an ended key, if it can be used again and not too many are kept, or free
+ * it.
+ */
+static void pool_put(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr,
+		     bool reuse)
 {
 	struct rds_rdma_mr_pool *pool = mr->pool;
-	unsigned int keep = pool->pages > RDS_RDMA_MR_SMALL ? MR_KEEP_LARGE : MR_KEEP_SMALL;
+	unsigned int keep = pool->pages > RDS_RDMA_MR_SMALL ? MR_KEEP_LARGE :
+							      MR_KEEP_SMALL;
 
 	spin_lock_bh(&dev->lock);
 	reuse = reuse && !dev->gone && pool->nr_free < keep;
@@ -185,28 +197,35 @@ static void pool_put(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr, bool reus
 		mr_destroy(dev, mr);
 }
 
-/* Return: 0; -EINVAL: pieces within the vector that are no whole pages. */
-static int mr_fill(struct rds_rdma_mr *mr, const struct bio_vec *bv, unsigned int nr, u32 bytes)
+/*
+ * Return: 0; -EINVAL: @bv has parts of pages between its ends, or not @bytes.
+ */
+static int mr_fill(struct rds_rdma_mr *mr, const struct bio_vec *bv,
+		   unsigned int nr, u32 bytes)
 {
 	unsigned int i;
 
 	sg_init_table(mr->sg, nr);
 	for (i = 0; i < nr; i++) {
-		if ((i && bv[i].bv_offset) || !bv[i].bv_len || bytes < bv[i].bv_len ||
+		if ((i && bv[i].bv_offset) || !bv[i].bv_len ||
+		    bytes < bv[i].bv_len ||
 		    (i < nr - 1 && bv[i].bv_offset + bv[i].bv_len != PAGE_SIZE))
 			return -EINVAL;
-		sg_set_page(&mr->sg[i], bv[i].bv_page, bv[i].bv_len, bv[i].bv_offset);
+		sg_set_page(&mr->sg[i], bv[i].bv_page, bv[i].bv_len,
+			    bv[i].bv_offset);
 		bytes -= bv[i].bv_len;
 	}
 	mr->nr = nr;
 	return bytes ? -EINVAL : 0;
 }
 
-/* The memory is mapped, and described by @mr->ib under a new key and address. */
+/* Map the memory, and describe it by @mr->ib under a new rkey and address. */
 static int mr_describe(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr,
 		       enum dma_data_direction dir, bool once)
 {
-	u64 iova = (u64)get_random_u32_below(BIT(31) / PAGE_SIZE - 1) * PAGE_SIZE + PAGE_SIZE;
+	u64 iova = (u64)get_random_u32_below(BIT(31) / PAGE_SIZE - 1) *
+			   PAGE_SIZE +
+		   PAGE_SIZE;
 	int n = ib_dma_map_sg(dev->ib, mr->sg, mr->nr, dir);
 
 	if (n <= 0)
@@ -228,7 +247,8 @@ static int mr_describe(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr,
 	return 0;
 }
 
-static int mr_register(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr, int access)
+static int mr_register(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr,
+		       int access)
 {
 	struct ib_reg_wr wr = {
 		.wr.opcode	= IB_WR_REG_MR,
@@ -252,7 +272,7 @@ static int mr_make(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr, int access,
 	mr->invalidated = false;
 	err = mr_register(dev, mr, access);
 	if (err) {
-		/* It may be in any state and cannot be used again. */
+		/* The key may be in any state and cannot be used again. */
 		mr_destroy(dev, mr);
 		return err;
 	}
@@ -266,8 +286,9 @@ static int mr_make(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr, int access,
 	return 0;
 }
 
-static int mr_map_held(struct rds_rdma_dev *dev, const struct bio_vec *bv, unsigned int nr,
-		       u32 bytes, int access, enum dma_data_direction dir, bool once,
+static int mr_map_held(struct rds_rdma_dev *dev, const struct bio_vec *bv,
+		       unsigned int nr, u32 bytes, int access,
+		       enum dma_data_direction dir, bool once,
 		       struct rds_rdma_mr **out)
 {
 	struct rds_rdma_mr *mr;
@@ -293,8 +314,9 @@ static int mr_map_held(struct rds_rdma_dev *dev, const struct bio_vec *bv, unsig
 	return err;
 }
 
-int rds_rdma_mr_map(struct rds_rdma_dev *dev, const struct bio_vec *bv, unsigned int nr,
-		    u32 bytes, int access, enum dma_data_direction dir, bool once,
+int rds_rdma_mr_reg(struct rds_rdma_dev *dev, const struct bio_vec *bv,
+		    unsigned int nr, u32 bytes, int access,
+		    enum dma_data_direction dir, bool once,
 		    struct rds_rdma_mr **out)
 {
 	int err;
@@ -307,10 +329,11 @@ int rds_rdma_mr_map(struct rds_rdma_dev *dev, const struct bio_vec *bv, unsigned
 }
 
 /*
- * End a key that is in the hash no more: no peer can use it after the first step, and the device
- * leaves the memory in the second.
+ * End a key that is not in the hash.  After the first step no peer can use it;
+ * the second step unmaps the memory.
  */
-static void mr_end(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr, bool invalidated)
+static void mr_end(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr,
+		   bool invalidated)
 {
 	struct ib_send_wr wr = {
 		.opcode			= IB_WR_LOCAL_INV,
@@ -321,12 +344,12 @@ static void mr_end(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr, bool invali
 		mr_unmap_sg(dev, mr);
 		pool_put(dev, mr, true);
 	} else {
-		/* No registrar: the whole object goes. */
+		/* Without a registrar, only freeing the MR ends the key. */
 		mr_destroy(dev, mr);
 	}
 }
 
-void rds_rdma_mr_unmap(struct rds_rdma_mr *mr)
+void rds_rdma_mr_dereg(struct rds_rdma_mr *mr)
 {
 	struct rds_rdma_dev *dev = mr->dev;
 	bool mine, invalidated;
@@ -336,7 +359,10 @@ void rds_rdma_mr_unmap(struct rds_rdma_mr *mr)
 	invalidated = mr->invalidated;
 	if (mine) {
 		hash_del(&mr->hash);
-		/* Also while the device is going, which then waits for this. */
+		/*
+		 * Counted also while the device is being removed, which then
+		 * waits for it.
+		 */
 		dev->users++;
 	}
 	spin_unlock_bh(&dev->lock);
@@ -356,12 +382,13 @@ static void mr_unmap_work(struct work_struct *work)
 	void (*after)(void *arg) = mr->after;
 	void *arg = mr->arg;
 
-	rds_rdma_mr_unmap(mr);
+	rds_rdma_mr_dereg(mr);
 	if (after)
 		after(arg);
 }
 
-void rds_rdma_mr_unmap_later(struct rds_rdma_mr *mr, void (*done)(void *arg), void *arg)
+void rds_rdma_mr_dereg_later(struct rds_rdma_mr *mr, void (*done)(void *arg),
+			     void *arg)
 {
 	mr->after = done;
 	mr->arg = arg;
@@ -394,7 +421,7 @@ void rds_rdma_mr_invalidated(struct rds_rdma_dev *dev, u32 rkey)
 	spin_unlock_bh(&dev->lock);
 }
 
-/* Gives back all that is kept. */
+/* Free all kept keys of a pool. */
 static void pool_flush(struct rds_rdma_dev *dev, struct rds_rdma_mr_pool *pool)
 {
 	struct rds_rdma_mr *mr, *tmp;
@@ -408,7 +435,8 @@ static void pool_flush(struct rds_rdma_dev *dev, struct rds_rdma_mr_pool *pool)
 		mr_destroy(dev, mr);
 }
 
-static void pool_init(struct rds_rdma_mr_pool *pool, unsigned int pages, unsigned int max)
+static void pool_init(struct rds_rdma_mr_pool *pool, unsigned int pages,
+		      unsigned int max)
 {
 	pool->pages = pages;
 	pool->max = max;
@@ -417,19 +445,23 @@ static void pool_init(struct rds_rdma_mr_pool *pool, unsigned int pages, unsigne
 
 void rds_rdma_mr_dev_init(struct rds_rdma_dev *dev)
 {
-	/* Some are left for others, among them those of one page for the data path. */
-	unsigned int all = dev->ib->attrs.max_mr > 0 ? dev->ib->attrs.max_mr : U16_MAX;
-	unsigned int large = min(large_max, all / 4), fr = dev->props.max_fr_pages;
+	/* One eighth of the device's MRs is left for its other users. */
+	unsigned int all = dev->ib->attrs.max_mr > 0 ? dev->ib->attrs.max_mr :
+						       U16_MAX;
+	unsigned int large = min(large_max, all / 4),
+		     fr = dev->props.max_fr_pages;
 
 	hash_init(dev->mrs);
 	pool_init(&dev->pools[0], min_t(unsigned int, RDS_RDMA_MR_SMALL, fr),
 		  min(small_max, all - all / 8 - large));
-	pool_init(&dev->pools[1], min_t(unsigned int, RDS_RDMA_MR_LARGE, fr), large);
+	pool_init(&dev->pools[1], min_t(unsigned int, RDS_RDMA_MR_LARGE, fr),
+		  large);
 }
 
 /*
- * The device goes: no connection is left and no key can be made.  Owners that come to end theirs
- * from now on wait for this; those that came before are among rds_rdma_dev.users.
+ * End all keys of a device that is being removed: no connection is left and no
+ * key can be made.  An owner that ends its key from now on waits for this; one
+ * that has begun before is counted in rds_rdma_dev.users.
  */
 void rds_rdma_mr_dev_gone(struct rds_rdma_dev *dev)
 {
@@ -446,7 +478,7 @@ void rds_rdma_mr_dev_gone(struct rds_rdma_dev *dev)
 	spin_unlock_bh(&dev->lock);
 	list_for_each_entry_safe(mr, next, &left, free) {
 		mr_empty(dev, mr);
-		complete(&mr->swept);	/* The owner may free it at once. */
+		complete(&mr->swept);	/* The owner may free @mr at once. */
 	}
 	pool_flush(dev, &dev->pools[0]);
 	pool_flush(dev, &dev->pools[1]);
@@ -460,15 +492,19 @@ static void flush_dev(struct rds_rdma_dev *dev, void *arg)
 	pool_flush(dev, &dev->pools[1]);
 }
 
-/* Implements &rds_memop_ops.mr_flush: what is kept is the device's, of whatever namespace. */
+/*
+ * Implements &rds_memop_vtable.mr_flush for all namespaces, as devices have the
+ * kept keys.
+ */
 static void memop_mr_flush(struct net *net)
 {
 	rds_rdma_dev_each(flush_dev, NULL);
 }
 
-/* Implements &rds_memop_ops.mr_map */
-static int memop_mr_map(struct net *net, const struct in6_addr *laddr, u32 scope,
-			const struct rds_mem *mem, u32 rights, struct rds_mr_key *key)
+/* Implements &rds_memop_vtable.mr_reg */
+static int memop_mr_reg(struct net *net, const struct in6_addr *laddr,
+			u32 scope, const struct rds_mem *mem, u32 rights,
+			struct rds_mr_key *key)
 {
 	struct rds_rdma_dev *dev = rds_rdma_dev_by_addr(net, laddr, scope);
 	enum dma_data_direction dir = DMA_TO_DEVICE;
@@ -486,7 +522,7 @@ static int memop_mr_map(struct net *net, const struct in6_addr *laddr, u32 scope
 		dir = DMA_BIDIRECTIONAL;
 	}
 	err = WARN_ON_ONCE(dir != DMA_TO_DEVICE && !mem->writable) ? -EINVAL :
-	      rds_rdma_mr_map(dev, mem->bv, mem->nr, mem->bytes, access, dir,
+	      rds_rdma_mr_reg(dev, mem->bv, mem->nr, mem->bytes, access, dir,
 			      rights & RDS_MR_USE_ONCE, &mr);
 	if (!err) {
 		key->rkey = rds_rdma_mr_rkey(mr);
@@ -497,15 +533,15 @@ static int memop_mr_map(struct net *net, const struct in6_addr *laddr, u32 scope
 	return err;
 }
 
-/* Implements &rds_memop_ops.mr_unmap */
-static void memop_mr_unmap(void *handle)
+/* Implements &rds_memop_vtable.mr_dereg */
+static void memop_mr_dereg(void *handle)
 {
-	rds_rdma_mr_unmap(handle);
+	rds_rdma_mr_dereg(handle);
 }
 
-/* Implements &rds_memop_ops.op_check */
-static int memop_op_check(struct net *net, const struct in6_addr *laddr, u32 scope,
-			  const struct rds_op *op)
+/* Implements &rds_memop_vtable.op_check */
+static int memop_op_check(struct net *net, const struct in6_addr *laddr,
+			  u32 scope, const struct rds_tx_operation *op)
 {
 	struct rds_rdma_dev *dev = rds_rdma_dev_by_addr(net, laddr, scope);
 	bool atomic = op->kind == RDS_OP_FADD || op->kind == RDS_OP_CSWP;
@@ -513,15 +549,16 @@ static int memop_op_check(struct net *net, const struct in6_addr *laddr, u32 sco
 
 	if (!dev)
 		return -ENODEV;
-	if (atomic && (!dev->props.atomics || (op->masked && !dev->props.masked)))
+	if (atomic &&
+	    (!dev->props.atomics || (op->masked && !dev->props.masked)))
 		err = -EOPNOTSUPP;
 	rds_rdma_dev_put(dev);
 	return err;
 }
 
-const struct rds_memop_ops rds_rdma_memop_ops = {
-	.mr_map		= memop_mr_map,
-	.mr_unmap	= memop_mr_unmap,
+const struct rds_memop_vtable rds_rdma_memop_vtable = {
+	.mr_reg		= memop_mr_reg,
+	.mr_dereg	= memop_mr_dereg,
 	.mr_flush	= memop_mr_flush,
 	.op_check	= memop_op_check,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The addresses that a namespace has, whether they lead to a device or not. */
+/* The addresses of a namespace, whether they lead to a device or not. */
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
 #include <linux/slab.h>
@@ -9,8 +9,8 @@
 
 #include "devlayer.h"
 
-static void found_add(struct list_head *found, bool *missed, struct net *net, int ifindex,
-		      const struct in6_addr *addr)
+static void found_add(struct list_head *found, bool *missed, struct net *net,
+		      int ifindex, const struct in6_addr *addr)
 {
 	struct rds_rdma_found *f = kzalloc_obj(*f, GFP_ATOMIC);
 
@@ -26,8 +26,8 @@ static void found_add(struct list_head *found, bool *missed, struct net *net, in
 	list_add_tail(&f->node, found);
 }
 
-static void collect_v6(struct net *net, struct net_device *ndev, struct list_head *found,
-		       bool *missed, bool *tentative)
+static void collect_v6(struct net *net, struct net_device *ndev,
+		       struct list_head *found, bool *missed, bool *tentative)
 {
 	struct inet6_dev *idev = __in6_dev_get(ndev);
 	struct inet6_ifaddr *ifa;
@@ -36,18 +36,25 @@ static void collect_v6(struct net *net, struct net_device *ndev, struct list_hea
 		return;
 	read_lock_bh(&idev->lock);
 	list_for_each_entry(ifa, &idev->addr_list, if_list) {
-		if (ifa->flags & IFA_F_DADFAILED || ipv6_addr_loopback(&ifa->addr))
+		if (ifa->flags & IFA_F_DADFAILED ||
+		    ipv6_addr_loopback(&ifa->addr))
 			continue;
-		/* No notifier tells of the end of duplicate address detection. */
-		if (ifa->flags & IFA_F_TENTATIVE && !(ifa->flags & IFA_F_OPTIMISTIC))
+		/*
+		 * No notifier is called at the end of duplicate address
+		 * detection.
+		 */
+		if (ifa->flags & IFA_F_TENTATIVE &&
+		    !(ifa->flags & IFA_F_OPTIMISTIC))
 			*tentative = true;
 		else
-			found_add(found, missed, net, ndev->ifindex, &ifa->addr);
+			found_add(found, missed, net, ndev->ifindex,
+				  &ifa->addr);
 	}
 	read_unlock_bh(&idev->lock);
 }
 
-void rds_rdma_addr_collect(struct net *net, struct list_head *found, bool *missed, bool *tentative)
+void rds_rdma_addr_collect(struct net *net, struct list_head *found,
+			   bool *missed, bool *tentative)
 {
 	struct net_device *ndev;
 	struct in_device *idev;
@@ -62,7 +69,8 @@ void rds_rdma_addr_collect(struct net *net, struct list_head *found, bool *misse
 				if (ipv4_is_loopback(ifa->ifa_local))
 					continue;
 				ipv6_addr_set_v4mapped(ifa->ifa_local, &addr);
-				found_add(found, missed, net, ndev->ifindex, &addr);
+				found_add(found, missed, net, ndev->ifindex,
+					  &addr);
 			}
 		}
 		if (IS_ENABLED(CONFIG_IPV6))

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Operations on remote memory.
+ * Remote memory operations.
  *
- * An operation is made ready by xmit, which may sleep, and is on rds_rdma_conn.ops from then on
- * (data.h).  It becomes as many work requests as its pieces of memory need, all signalled.  They
- * are posted in order, as far as there is room; while some are missing the operation stays on
- * op_pending, xmit is blocked, and nothing behind it is posted.
+ * xmit, which may sleep, makes an operation ready; from then on it is on
+ * rds_rdma_conn.ops (data.h).  It becomes as many work requests as its pieces
+ * of memory need, all signalled.  They are posted in order, as far as there is
+ * room; while some are not posted the operation stays on op_pending, xmit is
+ * blocked, and nothing behind it is posted.
  *
- * Where a READ needs a key for its sink (iWARP) it is one work request into one key.  Memory that
- * one key cannot describe is read into pages of our own and copied when the key has ended.
+ * Where a READ needs a key for the memory it goes to (iWARP), it is one work
+ * request with one key.  Memory that one key cannot describe is replaced by
+ * bounce pages, which are copied when the key has ended.
  *
- * Where a WRITE completes early (iWARP) it is followed by a READ of one byte under the same key,
- * which the peer answers after it has placed what came before; it is done when that is.
+ * Where a WRITE completes early (iWARP), a READ of one byte under the same rkey
+ * follows, which the peer answers after it has placed the data before; the
+ * WRITE is done when that READ is.
  *
- * Frames that must come after the operation: the device holds them back by IB_SEND_FENCE, except
- * on iWARP, where xmit does, counted by op_fenced.  There it does so as well ahead of a Send with
- * Invalidate, which must not overtake the reading of the key it ends, and behind every WRITE that
- * is confirmed: whoever reads the message knows that the memory is written and may end the key,
- * while his device may still be about to answer the READ.
+ * Frames that must follow an operation: the device holds them back by
+ * IB_SEND_FENCE, and on iWARP xmit does, counted by op_fenced.  On iWARP xmit
+ * also holds back a Send with Invalidate, which must not overtake a READ under
+ * the key that it ends, and every frame behind a WRITE that is confirmed: the
+ * program that receives the message knows that its memory is written and may
+ * end the key, while its device may still have to answer the confirming READ.
  *
- * How it ended is what the first bad completion says.  Only when all were good is it a success;
- * when the queue pair is gone before they all came it is dropped.
+ * The first completion with an error gives an operation its status.  It is a
+ * success if all completions are; it is dropped if the queue pair is destroyed
+ * before all have come.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -28,17 +33,17 @@
 
 #include "op.h"
 
-#define OP_MERGE	(64U * 1024)	/* neighbouring pages are one entry up to this size */
-#define OP_RETRIES	100		/* for memory and keys, before it is given up */
+#define OP_MERGE	(64U * 1024)	/* adjacent pages share an SGE up to this size */
+#define OP_RETRIES	100		/* attempts to get memory and keys */
 
-/* Local memory, and the pages it was read into, are left by the device. */
+/* Unmap local memory that no key describes. */
 static void op_unmap(struct rds_rdma_op *rop)
 {
 	unsigned int i;
 
 	for (i = 0; i < rop->nr_sge && !rop->sink; i++)
-		ib_dma_unmap_page(rop->conn->dev->ib, rop->sge[i].addr, rop->sge[i].length,
-				  rop->dir);
+		ib_dma_unmap_page(rop->conn->dev->ib, rop->sge[i].addr,
+				  rop->sge[i].length, rop->dir);
 }
 
 static void op_free(struct rds_rdma_op *rop)
@@ -51,7 +56,7 @@ static void op_free(struct rds_rdma_op *rop)
 	kvfree(rop);
 }
 
-/* What was read into pages of our own goes to where it belongs. */
+/* Copy what a READ left in bounce pages to the operation's memory. */
 static void op_copy_bounce(struct rds_rdma_op *rop)
 {
 	const struct rds_mem *mem = rop->op->mem;
@@ -62,16 +67,22 @@ static void op_copy_bounce(struct rds_rdma_op *rop)
 		for (done = 0; done < mem->bv[i].bv_len && left; done += part) {
 			part = min3(mem->bv[i].bv_len - done, left,
 				    (u32)(PAGE_SIZE - off % PAGE_SIZE));
-			memcpy_to_page(mem->bv[i].bv_page, mem->bv[i].bv_offset + done,
-				       page_address(rop->bounce[off / PAGE_SIZE].bv_page) +
-				       off % PAGE_SIZE, part);
+			memcpy_to_page(mem->bv[i].bv_page,
+				       mem->bv[i].bv_offset + done,
+				       page_address(rop->bounce[off / PAGE_SIZE]
+							    .bv_page) +
+					       off % PAGE_SIZE,
+				       part);
 			off += part;
 			left -= part;
 		}
 	}
 }
 
-/* The end of an operation: the device has left its memory.  Any context but hard interrupts. */
+/*
+ * Finish an operation whose memory the device has left.  Any context but hard
+ * interrupts.
+ */
 static void op_finish(void *arg)
 {
 	struct rds_rdma_op *rop = arg;
@@ -80,16 +91,20 @@ static void op_finish(void *arg)
 
 	if (rop->bounce && rop->status == RDS_OP_SUCCESS)
 		op_copy_bounce(rop);
-	rds_op_done(conn->path, rop->op, rop->status);
+	rds_operation_done(conn->path, rop->op, rop->status);
 	spin_lock_bh(&conn->tx_lock);
 	conn->op_fenced -= rop->fenced;
-	wake = conn->blocked & RDS_RDMA_NO_OP && !conn->op_fenced && !conn->ending;
+	wake = conn->blocked & RDS_RDMA_NO_OP && !conn->op_fenced &&
+	       !conn->ending;
 	if (wake)
 		conn->blocked = 0;
 	spin_unlock_bh(&conn->tx_lock);
 	if (wake)
 		rds_path_writable(conn->path);
-	/* ops_stop() may return, and the connection go, when the lock is free again */
+	/*
+	 * After this unlock rds_rdma_ops_stop() may return, and the connection
+	 * be freed.
+	 */
 	spin_lock_bh(&conn->tx_lock);
 	list_del(&rop->node);
 	if (!--conn->nr_ops)
@@ -104,12 +119,13 @@ void rds_rdma_op_end(struct rds_rdma_op *rop)
 
 	op_unmap(rop);
 	if (sink)
-		rds_rdma_mr_unmap_later(sink, op_finish, rop);
+		rds_rdma_mr_dereg_later(sink, op_finish, rop);
 	else
 		op_finish(rop);
 }
 
-static bool op_add_sge(struct rds_rdma_op *rop, struct page *page, unsigned int off, u32 len)
+static bool op_add_sge(struct rds_rdma_op *rop, struct page *page,
+		       unsigned int off, u32 len)
 {
 	struct ib_device *ib = rop->conn->dev->ib;
 	struct ib_sge *sge = &rop->sge[rop->nr_sge];
@@ -128,7 +144,7 @@ static phys_addr_t op_phys(const struct bio_vec *bv)
 	return page_to_phys(bv->bv_page) + bv->bv_offset;
 }
 
-/* Map local memory as it is; neighbouring pages become one entry. */
+/* Map local memory; adjacent pages share an entry. */
 static int op_map(struct rds_rdma_op *rop)
 {
 	const struct rds_mem *mem = rop->op->mem;
@@ -147,20 +163,22 @@ static int op_map(struct rds_rdma_op *rop)
 			next += part;
 			bv++;
 		} while (left && bv < end && op_phys(bv) == next &&
-			 len + min(bv->bv_len, left) <= OP_MERGE && !PageHighMem(bv->bv_page));
+			 len + min(bv->bv_len, left) <= OP_MERGE &&
+			 !PageHighMem(bv->bv_page));
 		if (!op_add_sge(rop, from->bv_page, from->bv_offset, len))
 			return -EAGAIN;
 	}
 	return WARN_ON_ONCE(left || !rop->nr_sge) ? -EINVAL : 0;
 }
 
-static int op_sink_key(struct rds_rdma_op *rop, const struct bio_vec *bv, unsigned int nr)
+static int op_sink_key(struct rds_rdma_op *rop, const struct bio_vec *bv,
+		       unsigned int nr)
 {
 	int ret;
 
-	ret = rds_rdma_mr_map(rop->conn->dev, bv, nr, rop->op->bytes,
-			      IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE, DMA_FROM_DEVICE,
-			      false, &rop->sink);
+	ret = rds_rdma_mr_reg(rop->conn->dev, bv, nr, rop->op->bytes,
+			      IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+			      DMA_FROM_DEVICE, false, &rop->sink);
 	if (ret)
 		return ret;
 	rop->sge[0].addr = rds_rdma_mr_iova(rop->sink);
@@ -189,13 +207,17 @@ static int op_bounce(struct rds_rdma_op *rop)
 	return op_sink_key(rop, rop->bounce, nr);
 }
 
-/* Only the first entry may start and only the last may end inside a page. */
+/*
+ * Whether one key can describe the memory: only its first and last entry may be
+ * parts of pages.
+ */
 static bool op_one_key(const struct rds_rdma_op *rop)
 {
 	const struct rds_mem *mem = rop->op->mem;
 	unsigned int i;
 
-	if (mem->bytes != rop->op->bytes || mem->nr > rop->conn->dev->props.max_fr_pages)
+	if (mem->bytes != rop->op->bytes ||
+	    mem->nr > rop->conn->dev->props.max_fr_pages)
 		return false;
 	for (i = 0; i < mem->nr; i++) {
 		if ((i && mem->bv[i].bv_offset % PAGE_SIZE) ||
@@ -218,7 +240,7 @@ static int op_sink(struct rds_rdma_op *rop)
 	return ret;
 }
 
-/* The byte that READs which confirm WRITEs go to. */
+/* Make the key of the byte that confirming READs go to. */
 static int op_confirm_key(struct rds_rdma_conn *conn)
 {
 	struct bio_vec bv;
@@ -230,14 +252,15 @@ static int op_confirm_key(struct rds_rdma_conn *conn)
 	if (!conn->confirm_page)
 		return -ENOMEM;
 	bvec_set_page(&bv, conn->confirm_page, 8, 0);
-	return rds_rdma_mr_map(conn->dev, &bv, 1, 8,
-			       IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE, DMA_FROM_DEVICE,
-			       false, &conn->confirm);
+	return rds_rdma_mr_reg(conn->dev, &bv, 1, 8,
+			       IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+			       DMA_FROM_DEVICE, false, &conn->confirm);
 }
 
-/* Make one operation ready; nothing is promised yet. */
-static int op_create(struct rds_rdma_conn *conn, const struct rds_tx_ops *ops,
-		     struct rds_op *op, struct rds_rdma_op **out)
+/* Prepare one operation; op_destroy() undoes it. */
+static int op_create(struct rds_rdma_conn *conn,
+		     const struct rds_tx_request *req,
+		     struct rds_tx_operation *op, struct rds_rdma_op **out)
 {
 	const struct rds_rdma_props *props = &conn->dev->props;
 	struct rds_rdma_op *rop;
@@ -255,15 +278,18 @@ static int op_create(struct rds_rdma_conn *conn, const struct rds_tx_ops *ops,
 	rop->conn = conn;
 	rop->op = op;
 	/*
-	 * Posted to a peer that takes none it would wait for ever.  iWARP need not say how many it
-	 * takes (RFC 6581, section 5).
+	 * With a peer that takes no READs and atomic operations this one would
+	 * wait forever.  An iWARP peer need not say how many it takes (RFC
+	 * 6581, section 5).
 	 */
-	if (op->kind != RDS_OP_WRITE && !conn->cm.initiator_depth && !props->iwarp)
+	if (op->kind != RDS_OP_WRITE && !conn->cm.initiator_depth &&
+	    !props->iwarp)
 		return -EOPNOTSUPP;
 	rop->dir = op->kind == RDS_OP_WRITE ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
 	rop->confirm = op->kind == RDS_OP_WRITE && props->write_early;
-	rop->fenced = rop->confirm || (props->iwarp &&
-				       (op->fence || (ops->retire && props->remote_inv)));
+	rop->fenced = rop->confirm ||
+		      (props->iwarp && (op->fence || (req->invalidate_rkey &&
+						      props->remote_inv)));
 	if (op->kind == RDS_OP_READ && props->read_sink_mr)
 		return op_sink(rop);
 	if (rop->confirm)
@@ -271,14 +297,14 @@ static int op_create(struct rds_rdma_conn *conn, const struct rds_tx_ops *ops,
 	return ret ?: op_map(rop);
 }
 
-/* Undo op_create(). */
+/* Undo op_create() for an operation that was not entered. */
 static void op_destroy(struct rds_rdma_op *rop)
 {
 	if (!rop)
 		return;
 	op_unmap(rop);
 	if (rop->sink)
-		rds_rdma_mr_unmap(rop->sink);
+		rds_rdma_mr_dereg(rop->sink);
 	op_free(rop);
 }
 
@@ -286,7 +312,7 @@ static void op_enter(struct rds_rdma_conn *conn, struct rds_rdma_op *rop)
 {
 	if (!rop)
 		return;
-	rds_op_get(rop->op);
+	rds_operation_get(rop->op);
 	spin_lock_bh(&conn->tx_lock);
 	list_add_tail(&rop->node, &conn->ops);
 	list_add_tail(&rop->pending, &conn->op_pending);
@@ -295,37 +321,44 @@ static void op_enter(struct rds_rdma_conn *conn, struct rds_rdma_op *rop)
 	spin_unlock_bh(&conn->tx_lock);
 }
 
-/* It can never be carried out. */
-static void op_refuse(struct rds_rdma_conn *conn, struct rds_op *op)
+/* End an operation that can never be carried out. */
+static void op_refuse(struct rds_rdma_conn *conn, struct rds_tx_operation *op)
 {
 	if (!op)
 		return;
-	rds_op_get(op);
-	rds_op_done(conn->path, op, RDS_OP_OTHER_ERROR);
+	rds_operation_get(op);
+	rds_operation_done(conn->path, op, RDS_OP_OTHER_ERROR);
 }
 
-int rds_rdma_ops_prepare(struct rds_rdma_conn *conn, struct rds_tx_ops *ops)
+int rds_rdma_ops_prepare(struct rds_rdma_conn *conn, struct rds_tx_request *req)
 {
 	struct rds_rdma_op *rdma, *atomic = NULL;
 	int ret;
 
-	/* the connection says nothing of the message, which may find another */
+	/*
+	 * This error is of the connection: the message may be sent over another
+	 * one.
+	 */
 	if (READ_ONCE(conn->ending))
 		return -EIO;
-	ret = op_create(conn, ops, ops->rdma, &rdma);
+	ret = op_create(conn, req, req->rdma, &rdma);
 	if (!ret)
-		ret = op_create(conn, ops, ops->atomic, &atomic);
+		ret = op_create(conn, req, req->atomic, &atomic);
 	if (!ret) {
 		conn->op_retries = 0;
-		ops->posted = true;
+		req->posted = true;
 		op_enter(conn, rdma);
 		op_enter(conn, atomic);
 		return 0;
 	}
 	op_destroy(rdma);
 	op_destroy(atomic);
-	/* -EINTR: whoever transmits was killed, which says nothing about the operation */
-	if ((ret == -EAGAIN || ret == -ENOMEM || ret == -ENOSPC || ret == -EINTR) &&
+	/*
+	 * -EINTR: the transmitting process was killed, which is no fault of the
+	 * operation.
+	 */
+	if ((ret == -EAGAIN || ret == -ENOMEM || ret == -ENOSPC ||
+	     ret == -EINTR) &&
 	    !READ_ONCE(conn->ending) && conn->op_retries++ < OP_RETRIES) {
 		spin_lock_bh(&conn->tx_lock);
 		conn->blocked |= RDS_RDMA_NO_MEM;
@@ -335,13 +368,16 @@ int rds_rdma_ops_prepare(struct rds_rdma_conn *conn, struct rds_tx_ops *ops)
 	}
 	if (READ_ONCE(conn->ending) || ret == -ENODEV)
 		return -EIO;
-	ops->posted = true;
-	op_refuse(conn, ops->rdma);
-	op_refuse(conn, ops->atomic);
+	req->posted = true;
+	op_refuse(conn, req->rdma);
+	op_refuse(conn, req->atomic);
 	return -EIO;
 }
 
-/* The queue pair is drained: no completion comes any more. */
+/*
+ * End all operations.  The queue pair is drained, so no completion comes any
+ * more.
+ */
 void rds_rdma_ops_stop(struct rds_rdma_conn *conn)
 {
 	struct rds_rdma_op *rop, *next;
@@ -360,11 +396,11 @@ void rds_rdma_ops_stop(struct rds_rdma_conn *conn)
 	list_for_each_entry_safe(rop, next, &left, pending)
 		rds_rdma_op_end(rop);
 	wait_event(conn->ops_idle, !READ_ONCE(conn->nr_ops));
-	/* the last one may still be holding the lock */
+	/* Wait for op_finish(), which may still hold the lock. */
 	spin_lock_bh(&conn->tx_lock);
 	spin_unlock_bh(&conn->tx_lock);
 	if (conn->confirm)
-		rds_rdma_mr_unmap(conn->confirm);
+		rds_rdma_mr_dereg(conn->confirm);
 	conn->confirm = NULL;
 	if (conn->confirm_page)
 		__free_page(conn->confirm_page);

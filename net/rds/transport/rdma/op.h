@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Operations on remote memory under way: made and ended in op.c, posted and completed in op_wr.c.
- * data.h says who owns one; all that changes after it was entered does so under
- * rds_rdma_conn.tx_lock until @ending is set, and belongs to who set that from then on.
+ * Remote memory operations under way: made and ended in op.c, posted and
+ * completed in op_wr.c.  data.h has the rules of ownership.  Until @ending is
+ * set, an operation on rds_rdma_conn.ops changes under rds_rdma_conn.tx_lock
+ * only; then it belongs to the context that set @ending.
  */
 #ifndef _RDS_RDMA_OP_H
 #define _RDS_RDMA_OP_H
@@ -11,32 +12,33 @@
 
 /**
  * struct rds_rdma_op - an operation under way
- * @node: in rds_rdma_conn.ops
- * @pending: in rds_rdma_conn.op_pending, or empty
- * @cqe: completion of all of its work requests
- * @conn: connection
- * @op: the core's operation, counted
- * @status: first bad one
+ * @node: entry in rds_rdma_conn.ops
+ * @pending: entry in rds_rdma_conn.op_pending until all work requests are
+ *	posted
+ * @cqe: completion of each work request of the operation
+ * @conn: connection of the operation
+ * @op: operation of the core, counted
+ * @status: status of the first completion with an error, else RDS_OP_SUCCESS
  * @dir: direction of the DMA mapping
- * @fenced: counted in op_fenced
- * @confirm: a READ that confirms is still to be posted
- * @ending: rds_rdma_op_end() has it
- * @wrs: work requests the device has
+ * @fenced: the operation is counted in rds_rdma_conn.op_fenced
+ * @confirm: the READ that confirms a WRITE is still to be posted
+ * @ending: rds_rdma_op_end() is or will be called
+ * @wrs: number of work requests that the device has
  * @next: first entry of @sge that is not posted
  * @done: bytes posted
- * @sink: key of the sink of a READ, or NULL
- * @bounce: pages that are read into, or NULL
- * @nr_bounce: their number
+ * @sink: key of the memory a READ goes to, or NULL
+ * @bounce: pages that a READ goes to in place of the program's memory, or NULL
+ * @nr_bounce: entries of @bounce
  * @nr_sge: entries of @sge
- * @sge: local memory, mapped
+ * @sge: local memory, mapped, or described by @sink
  */
 struct rds_rdma_op {
 	struct list_head	node;
 	struct list_head	pending;
 	struct ib_cqe		cqe;
 	struct rds_rdma_conn	*conn;
-	struct rds_op		*op;
-	enum rds_op_status	status;
+	struct rds_tx_operation	*op;
+	enum rds_operation_status	status;
 	enum dma_data_direction	dir;
 	bool			fenced;
 	bool			confirm;
@@ -51,10 +53,13 @@ struct rds_rdma_op {
 	struct ib_sge		sge[];
 };
 
-/* All of its work requests are through, and the caller has set @ending. */
+/*
+ * End an operation without work requests in the device.  The caller has set
+ * @ending.
+ */
 void rds_rdma_op_end(struct rds_rdma_op *rop);
 
-/* op_wr.c: a work request is through */
+/* op_wr.c: completion handler of the work requests of operations */
 void rds_rdma_op_done(struct ib_cq *cq, struct ib_wc *wc);
 
 #endif

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Work requests of operations on remote memory, and their completions; op.c has the rules. */
+/*
+ * Work requests of remote memory operations, and their completions; op.c has
+ * the rules.
+ */
 #include "op.h"
 
-#define OP_CHAIN	8	/* work requests in one call of the device */
+#define OP_CHAIN	8	/* most work requests in one ib_post_send() */
 
-static bool op_is_atomic(const struct rds_op *op)
+static bool op_is_atomic(const struct rds_tx_operation *op)
 {
 	return op->kind == RDS_OP_FADD || op->kind == RDS_OP_CSWP;
 }
 
-/* A work request of the kind its operation has */
+/* A work request of an operation, by its kind */
 union op_wr {
 	struct ib_rdma_wr	rdma;
 	struct ib_atomic_wr	atomic;
@@ -20,13 +23,15 @@ struct op_chain {
 	union op_wr	wr[OP_CHAIN];
 };
 
-static union op_wr *op_chain_add(struct op_chain *chain, struct rds_rdma_op *rop,
-				 struct ib_sge *sge, unsigned int nr)
+static union op_wr *op_chain_add(struct op_chain *chain,
+				 struct rds_rdma_op *rop, struct ib_sge *sge,
+				 unsigned int nr)
 {
 	union op_wr *u = &chain->wr[chain->n];
 	struct ib_send_wr *wr = &u->rdma.wr;
 
-	BUILD_BUG_ON(offsetof(union op_wr, rdma.wr) != offsetof(union op_wr, atomic.wr));
+	BUILD_BUG_ON(offsetof(union op_wr, rdma.wr) !=
+		     offsetof(union op_wr, atomic.wr));
 	memset(u, 0, sizeof(*u));
 	if (chain->n)
 		chain->wr[chain->n - 1].rdma.wr.next = wr;
@@ -40,7 +45,7 @@ static union op_wr *op_chain_add(struct op_chain *chain, struct rds_rdma_op *rop
 
 static void op_chain_atomic(struct op_chain *chain, struct rds_rdma_op *rop)
 {
-	const struct rds_op *op = rop->op;
+	const struct rds_tx_operation *op = rop->op;
 	struct ib_atomic_wr *a;
 
 	a = &op_chain_add(chain, rop, rop->sge, rop->nr_sge)->atomic;
@@ -55,7 +60,8 @@ static void op_chain_atomic(struct op_chain *chain, struct rds_rdma_op *rop)
 		rds_rdma_count(rop->conn, ib_atomic_fadd);
 		return;
 	}
-	a->wr.opcode = op->masked ? IB_WR_MASKED_ATOMIC_CMP_AND_SWP : IB_WR_ATOMIC_CMP_AND_SWP;
+	a->wr.opcode = op->masked ? IB_WR_MASKED_ATOMIC_CMP_AND_SWP :
+				    IB_WR_ATOMIC_CMP_AND_SWP;
 	a->compare_add = op->compare;
 	a->swap = op->swap;
 	a->compare_add_mask = op->compare_mask;
@@ -103,7 +109,10 @@ static void op_chain_confirm(struct op_chain *chain, struct rds_rdma_op *rop,
 	rds_rdma_count(conn, rdma_confirm);
 }
 
-/* Post what there is room for of the first pending operation.  The lock is held. */
+/*
+ * Post as many work requests of the first pending operation as there is room
+ * for.
+ */
 static int op_post(struct rds_rdma_conn *conn, struct rds_rdma_op *rop)
 {
 	struct op_chain chain = { .n = 0 };
@@ -111,6 +120,7 @@ static int op_post(struct rds_rdma_conn *conn, struct rds_rdma_op *rop)
 	unsigned int room = min(OP_CHAIN, RDS_RDMA_OP_WRS - (int)conn->op_wrs);
 	struct ib_sge confirm;
 
+	lockdep_assert_held(&conn->tx_lock);
 	while (chain.n < room && rop->next < rop->nr_sge) {
 		if (op_is_atomic(rop->op))
 			op_chain_atomic(&chain, rop);
@@ -125,7 +135,10 @@ static int op_post(struct rds_rdma_conn *conn, struct rds_rdma_op *rop)
 	conn->op_wrs += chain.n;
 	if (rop->next == rop->nr_sge && !rop->confirm)
 		list_del_init(&rop->pending);
-	/* what it took of a chain it refused is flushed with the queue pair */
+	/*
+	 * If the device refuses, the requests that it took are flushed with the
+	 * queue pair.
+	 */
 	return ib_post_send(conn->qp, &chain.wr[0].rdma.wr, &bad) ? -EIO : 0;
 }
 
@@ -136,7 +149,8 @@ int rds_rdma_ops_post(struct rds_rdma_conn *conn)
 
 	spin_lock_bh(&conn->tx_lock);
 	while (!ret && !list_empty(&conn->op_pending)) {
-		rop = list_first_entry(&conn->op_pending, struct rds_rdma_op, pending);
+		rop = list_first_entry(&conn->op_pending, struct rds_rdma_op,
+				       pending);
 		ret = conn->ending ? -EIO : op_post(conn, rop);
 	}
 	if (ret == -EAGAIN)
@@ -145,7 +159,7 @@ int rds_rdma_ops_post(struct rds_rdma_conn *conn)
 	return ret;
 }
 
-static enum rds_op_status op_status(enum ib_wc_status status)
+static enum rds_operation_status op_status(enum ib_wc_status status)
 {
 	switch (status) {
 	case IB_WC_SUCCESS:
@@ -162,13 +176,15 @@ static enum rds_op_status op_status(enum ib_wc_status status)
 }
 
 /*
- * An operation ends here only by success.  After an error the queue pair is of no use, and siw may
- * complete a READ that it could not send once for that and once more when it flushes: such an
- * operation stays until rds_rdma_ops_stop(), behind which nothing completes.
+ * An operation ends here only if it succeeds.  After an error the queue pair is
+ * unusable, and siw may complete a READ that it could not send twice, with the
+ * error and again when it flushes: such an operation stays until
+ * rds_rdma_ops_stop(), after which no completion comes.
  */
 void rds_rdma_op_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rds_rdma_op *rop = container_of(wc->wr_cqe, struct rds_rdma_op, cqe);
+	struct rds_rdma_op *rop = container_of(wc->wr_cqe, struct rds_rdma_op,
+					       cqe);
 	struct rds_rdma_conn *conn = rop->conn;
 	bool end, wake;
 
@@ -179,10 +195,12 @@ void rds_rdma_op_done(struct ib_cq *cq, struct ib_wc *wc)
 		conn->op_wrs--;
 		rop->wrs--;
 	}
-	end = !rop->wrs && list_empty(&rop->pending) && rop->status == RDS_OP_SUCCESS;
+	end = !rop->wrs && list_empty(&rop->pending) &&
+	      rop->status == RDS_OP_SUCCESS;
 	rop->ending = end;
-	/* room for what of an operation is still to be posted */
-	wake = conn->blocked & RDS_RDMA_NO_OP && !list_empty(&conn->op_pending) &&
+	/* Wake xmit for work requests that are still to be posted. */
+	wake = conn->blocked & RDS_RDMA_NO_OP &&
+	       !list_empty(&conn->op_pending) &&
 	       conn->op_wrs <= RDS_RDMA_OP_WRS / 2;
 	if (wake)
 		conn->blocked = 0;

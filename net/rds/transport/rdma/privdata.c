@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Private data of connection requests and replies.  No kernel in it: the unit test and the
- * fuzzer compile it in user space.
+ * Private data of connection requests and replies.  Kernel-free: the unit test
+ * and the fuzzer compile it in user space.
  */
 #include <linux/string.h>
 #include <linux/types.h>
@@ -9,7 +9,7 @@
 #include "privdata.h"
 
 /*
- * Both forms are two addresses and then the same block:
+ * Both forms have two addresses, then the same block:
  *
  *	0 major  1 minor  2 minors (16 bits)  4 type of service  5 zero (3 bytes)
  *	8 acknowledgement (64 bits)  16 credit (32 bits)  20 generation (32 bits)
@@ -45,7 +45,8 @@ static void pd_load_addr(u8 *addr, const u8 *p, bool ipv6)
 	memcpy(addr + 12, p, 4);
 }
 
-unsigned int rds_rdma_pd_build(u8 *buf, bool ipv6, const struct rds_rdma_peer *p)
+unsigned int rds_rdma_pd_build(u8 *buf, bool ipv6,
+			       const struct rds_rdma_peer *p)
 {
 	unsigned int size = pd_addr_size(ipv6);
 	u8 *b = buf + 2 * size;
@@ -65,7 +66,10 @@ unsigned int rds_rdma_pd_build(u8 *buf, bool ipv6, const struct rds_rdma_peer *p
 	return 2 * size + PD_BLOCK;
 }
 
-/* What a request leads to (wire 4.4); @b is the common block. */
+/*
+ * The version that a request leads to (protocol.rst 4.4); @b is the common
+ * block.
+ */
 static u16 pd_negotiate(const u8 *b, bool whole)
 {
 	unsigned int common = b[3] & RDS_RDMA_MINORS;
@@ -79,7 +83,7 @@ static u16 pd_negotiate(const u8 *b, bool whole)
 	return 0;
 }
 
-/* What a reply selected. */
+/* The version that a reply selected. */
 static u16 pd_selected(const u8 *b)
 {
 	u16 version = (u16)(b[0] << 8 | b[1]);
@@ -100,7 +104,7 @@ bool rds_rdma_pd_parse(const u8 *buf, unsigned int len, bool ipv6, bool request,
 	memset(p, 0, sizeof(*p));
 	if (!buf || !len)
 		return false;
-	/* what a short one lacks counts as zeros */
+	/* Missing bytes count as zeros. */
 	memcpy(whole, buf, len < want ? len : want);
 	pd_load_addr(p->saddr, whole, ipv6);
 	pd_load_addr(p->daddr, whole + size, ipv6);

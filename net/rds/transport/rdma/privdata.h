@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Private data of connection requests and replies (wire 4.3 and 4.4): no kernel in it. */
+/*
+ * Private data of connection requests and replies (protocol.rst 4.3 and 4.4).
+ * Kernel-free.
+ */
 #ifndef _RDS_RDMA_PRIVDATA_H
 #define _RDS_RDMA_PRIVDATA_H
 
@@ -18,16 +21,18 @@ struct in6_addr;
 #define RDS_RDMA_JOINS		0x80	/* in the upper byte of the mask of minors */
 
 /**
- * struct rds_rdma_peer - what the peer's private data say, in host order
- * @version: RDS_RDMA_V*: what a reply selected, or what a request leads to; 0: none fits
+ * struct rds_rdma_peer - contents of private data, in host order
+ * @version: RDS_RDMA_V*: version that a reply selected, or that a request leads
+ *	to; 0: none fits
  * @tos: type of service
  * @ack_seq: acknowledgement
- * @credit: receives it has posted; 0: no flow control
- * @joins: it sends and takes several messages in one frame: a bit of the mask of minors that
- *	others do not set and take for a version they do not know
- * @gen: its generation number, from the padding at the end where in-tree sends zeros; 0: none
- * @saddr: its address, v4-mapped for IPv4
- * @daddr: ours
+ * @credit: number of receives that the sender has posted; 0: no flow control
+ * @joins: the sender sends and takes joined frames: a bit of the mask of minors
+ *	that other implementations do not set, and take for an unknown version
+ * @gen: generation number of the sender, from the padding at the end where
+ *	in-tree sends zeros; 0: none
+ * @saddr: address of the sender, v4-mapped for IPv4
+ * @daddr: address of the receiver, v4-mapped for IPv4
  */
 struct rds_rdma_peer {
 	u16		version;
@@ -42,23 +47,26 @@ struct rds_rdma_peer {
 
 /**
  * rds_rdma_pd_build - write private data
- * @buf: RDS_RDMA_PD_MAX bytes, all of the used ones are written
- * @ipv6: long form
- * @p: @p->saddr is the sender's own address
+ * @buf: room for RDS_RDMA_PD_MAX bytes; every byte up to the returned length is
+ *	written
+ * @ipv6: write the form for IPv6
+ * @p: contents; @p->saddr is the sender's address
  *
- * Return: bytes used.
+ * Return: length in bytes.
  */
-unsigned int rds_rdma_pd_build(u8 *buf, bool ipv6, const struct rds_rdma_peer *p);
+unsigned int rds_rdma_pd_build(u8 *buf, bool ipv6,
+			       const struct rds_rdma_peer *p);
 
 /**
  * rds_rdma_pd_parse - read private data
- * @buf: as received, zero padded by the CM or not
- * @len: bytes there
- * @ipv6: long form expected
- * @request: a request: versions are negotiated; a reply: major 0 means 4.1
- * @p: filled; @p->version is 0 if no version fits
+ * @buf: private data as received, with or without zero padding by the CM
+ * @len: bytes in @buf
+ * @ipv6: expect the form for IPv6
+ * @request: the data are of a request, and versions are negotiated; in a reply
+ *	major 0 means 4.1
+ * @p: filled in; @p->version is 0 if no version fits
  *
- * Return: false if there is none or it is too short for anything (request without private data).
+ * Return: false without private data.
  */
 bool rds_rdma_pd_parse(const u8 *buf, unsigned int len, bool ipv6, bool request,
 		       struct rds_rdma_peer *p);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receive ring; frame.c makes messages of what comes in.
+ * The receive ring; frame.c reassembles messages.
  *
- * A receive is room for a header and a page for what follows it.  Payload of large messages stays
- * in the page, which goes to the message and is replaced (rxpage.c).  Small payload is copied, and
- * the page is used again.  Receives are posted again some at a time.
+ * A receive has room for a header, and a page for the bytes behind it.  Payload
+ * of large messages stays in the page, which goes to the message and is
+ * replaced (rxpage.c).  Small payload is copied, and the page is used again.
+ * Receives are posted again in groups.
  *
- * The ring is as large as traffic asks for: the first frame of a message says how many follow,
- * and a stream of small messages shows by how many arrive within a tick.  Posted receives cannot
- * be taken back, so it shrinks by not posting again when a second passed with little use.
+ * The size of the ring follows the traffic: the first frame of a message tells
+ * how many follow, and for a stream of small messages the frames of a jiffy are
+ * counted.  Posted receives cannot be taken back, so the ring shrinks by not
+ * posting again, after a second with little use.
  *
- * When softirq finds no page, the receive is left on rx.bare, the ring runs with one less, and
- * data_work, which may wait for memory, fills it up.  A message that cannot be kept fails the
- * connection before it is acknowledged, and is sent again.
+ * When softirq finds no page, the receive is left on rx.bare, the ring has one
+ * receive less, and data_work, which may wait for memory, fills it.  A message
+ * for which there is no memory fails the connection before it is acknowledged,
+ * and is retransmitted.
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -20,7 +23,7 @@
 
 #include "data.h"
 
-#define RX_FILL		16	/* receives that get their pages between two holds of the lock */
+#define RX_FILL		16	/* receives that get pages between two holds of the lock */
 
 static struct rds_rdma_recv *recv_of(struct ib_recv_wr *wr)
 {
@@ -38,7 +41,7 @@ static void recv_push(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 		conn->rx.nr_ready++;
 }
 
-/* Give the device all that is ready, and have credits for it to tell of. */
+/* Post all receives on rx.ready, and count them as credits to be granted. */
 static bool recv_post(struct rds_rdma_conn *conn)
 {
 	struct ib_recv_wr *list = conn->rx.ready;
@@ -55,17 +58,22 @@ static bool recv_post(struct rds_rdma_conn *conn)
 	return !ib_post_recv(conn->qp, list, &bad);
 }
 
-/* Enough are ready, or the device runs low. */
+/*
+ * Whether a quarter of the ring is ready, or the device has less than half of
+ * it.
+ */
 static bool recv_post_due(const struct rds_rdma_conn *conn)
 {
-	return conn->rx.nr_ready * 4 >= conn->rx.target || conn->rx.posted * 2 < conn->rx.target;
+	return conn->rx.nr_ready * 4 >= conn->rx.target ||
+	       conn->rx.posted * 2 < conn->rx.target;
 }
 
 bool rds_rdma_recv_missing(const struct rds_rdma_conn *conn)
 {
 	lockdep_assert_held(&conn->tx_lock);
 	return conn->rx.bare &&
-	       conn->rx.posted + conn->rx.nr_ready + conn->rx.taken < conn->rx.target;
+	       conn->rx.posted + conn->rx.nr_ready + conn->rx.taken <
+		       conn->rx.target;
 }
 
 bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp)
@@ -96,9 +104,10 @@ bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp)
 	return ok && posted;
 }
 
-/* The ring is to hold @want receives.  The lock is held. */
+/* Enlarge the ring to @want receives. */
 static void recv_grow(struct rds_rdma_conn *conn, unsigned int want)
 {
+	lockdep_assert_held(&conn->tx_lock);
 	want = min_t(unsigned int, want, RDS_RDMA_RECV_MAX);
 	if (want <= conn->rx.target)
 		return;
@@ -106,7 +115,10 @@ static void recv_grow(struct rds_rdma_conn *conn, unsigned int want)
 	rds_rdma_count(conn, rdma_rx_grown);
 }
 
-/* Judge the size of the ring by what arrives.  @frames: of the message that begins, or 0. */
+/*
+ * Adapt the size of the ring to the traffic.  @frames: as in
+ * rds_rdma_recv_again()
+ */
 static void recv_resize(struct rds_rdma_conn *conn, unsigned int frames)
 {
 	unsigned long now = jiffies;
@@ -119,7 +131,8 @@ static void recv_resize(struct rds_rdma_conn *conn, unsigned int frames)
 			conn->rx.second = now;
 			if (conn->rx.peak * 4 < conn->rx.target &&
 			    conn->rx.target > RDS_RDMA_RECV_MIN) {
-				conn->rx.target = max_t(unsigned int, conn->rx.target / 2,
+				conn->rx.target = max_t(unsigned int,
+							conn->rx.target / 2,
 							RDS_RDMA_RECV_MIN);
 				rds_rdma_count(conn, rdma_rx_shrunk);
 			}
@@ -146,8 +159,8 @@ bool rds_rdma_recv_again(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
 }
 
 /*
- * The connecting end may receive before it knows that the connection is established, and with it
- * which incarnation of the peer this is.  Until then frames wait.
+ * Defer a frame that the connecting end receives before it knows that the
+ * connection is established, and which incarnation of the peer this is.
  */
 static bool recv_early(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 {
@@ -192,19 +205,26 @@ void rds_rdma_recv_open(struct rds_rdma_conn *conn)
 
 static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rds_rdma_recv *r = container_of(wc->wr_cqe, struct rds_rdma_recv, cqe);
+	struct rds_rdma_recv *r = container_of(wc->wr_cqe, struct rds_rdma_recv,
+					       cqe);
 	struct rds_rdma_conn *conn = r->conn;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		rds_rdma_wc_failed(conn, wc);
 		return;
 	}
-	/* nobody speaking RDS sends immediate data, which makes it a frame of no use */
-	r->bytes = wc->wc_flags & IB_WC_WITH_IMM ? 0 : wc->byte_len;
-	r->retired = wc->wc_flags & IB_WC_WITH_INVALIDATE ? wc->ex.invalidate_rkey : 0;
 	/*
-	 * Nothing is taken in once the connection has failed: behind a message that could not be
-	 * kept, the next one would make a duplicate of it when it is sent again.
+	 * RDS has no immediate data: the frame counts as too short, and is
+	 * invalid.
+	 */
+	r->bytes = wc->wc_flags & IB_WC_WITH_IMM ? 0 : wc->byte_len;
+	r->retired = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
+			     wc->ex.invalidate_rkey :
+			     0;
+	/*
+	 * No frame is taken in after the connection has failed.  If there was
+	 * no memory for a message and the next one were delivered, the core
+	 * would drop the first one as a duplicate when it is retransmitted.
 	 */
 	if (likely(!READ_ONCE(conn->ending)) && likely(!recv_early(conn, r)))
 		rds_rdma_frame_in(conn, r);
@@ -222,7 +242,8 @@ int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 	conn->rx.target = RDS_RDMA_RECV_MIN;
 	conn->rx.second = jiffies;
 	conn->rx.early_end = &conn->rx.early;
-	conn->rx.recvs = vzalloc(array_size(RDS_RDMA_RECV_MAX, sizeof(*conn->rx.recvs)));
+	conn->rx.recvs = vzalloc(array_size(RDS_RDMA_RECV_MAX,
+					    sizeof(*conn->rx.recvs)));
 	hdr = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO);
 	if (!conn->rx.recvs || !hdr)
 		goto nomem;
@@ -265,7 +286,8 @@ void rds_rdma_recv_stop(struct rds_rdma_conn *conn)
 	if (conn->rx.hdr) {
 		for (i = 0; i < RDS_RDMA_RECV_MAX; i++)
 			rds_rdma_page_free(&conn->rx.recvs[i]);
-		ib_dma_unmap_single(conn->dev->ib, conn->rx.hdr_dma, bytes, DMA_FROM_DEVICE);
+		ib_dma_unmap_single(conn->dev->ib, conn->rx.hdr_dma, bytes,
+				    DMA_FROM_DEVICE);
 		free_pages_exact(conn->rx.hdr, bytes);
 		conn->rx.hdr = NULL;
 	}

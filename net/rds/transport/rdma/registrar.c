@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The registrar of a device: a queue pair connected to another of the same device, over which
- * keys are made and ended.  It carries no data.  Keys need a queue pair in the connected state,
- * and a program may want one before it has any connection.
+ * The registrar of a device: a queue pair connected to another one of the same
+ * device, over which keys are made and ended.  It carries no data.  Keys need a
+ * queue pair in the connected state, and a program may need a key before it has
+ * any connection.
  *
- * It is made, and made anew when it fails, by a work item, which is the only one that touches
- * the ids and queue pairs; CM handlers only say what happened and completions only wake.  Once it
- * is connected nothing is sent over it, so it stays whatever becomes of its address and link.
+ * A work item makes the registrar, and makes it anew when it fails.  Only that
+ * work touches the ids and queue pairs; CM handlers report events and
+ * completions wake.  A connected registrar sends nothing to make or end keys,
+ * so it stays when its address or link is removed.
  *
- * RoCE: one queue pair whose peer is itself, brought up by hand.  The CM has no part in that: what
- * it sends while the link is down, a disconnect request for instance, puts the management queue
- * pair of rxe into the error state for good, and nothing could connect over that device any more.
+ * RoCE: one queue pair that is its own peer, connected without the CM.  What
+ * the CM sends while the link is down, a disconnect request for instance, puts
+ * the GSI QP of rxe into the error state for good, and no connection could be
+ * made over that device any more.
  *
- * Elsewhere the CM is needed.  Ids: @init connects to a private listener at a random port, which
- * takes the one request that has our secret with it and goes when the connection stands.
+ * Other devices need the CM.  @init connects to a private listener at a random
+ * port, which accepts the one request that carries the secret, and is destroyed
+ * when the connection is established.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -24,42 +28,43 @@
 #include "rdma.h"
 
 #define REG_DEPTH	64
-#define REG_STEP_TIME	(2 * HZ)	/* for one step of connecting */
-#define REG_CM_MS	2000		/* for rdma_cm's own part of it */
-#define REG_WAIT_TIME	(5 * HZ)	/* for users, until it is ready */
-#define REG_RUN_TIME	(5 * HZ)	/* for a request; longer means it is broken */
+#define REG_STEP_TIME	(2 * HZ)	/* longest time for one step of connecting */
+#define REG_CM_MS	2000		/* time-out of rdma_cm for one step */
+#define REG_WAIT_TIME	(5 * HZ)	/* longest time that users wait for a registrar */
+#define REG_RUN_TIME	(5 * HZ)	/* longest time of a request before reg_fail() */
 #define REG_BACKOFF_MIN	max(1, HZ / 20)
 #define REG_BACKOFF_MAX	(5 * HZ)
 
-/* What CM handlers have said */
+/* Events that CM handlers reported */
 #define REG_EV_ADDR	BIT(0)
 #define REG_EV_ROUTE	BIT(1)
 #define REG_EV_REQUEST	BIT(2)
 #define REG_EV_UP	BIT(3)
 
 /**
- * struct rds_rdma_registrar - see above
- * @dev: its device, which outlives it
- * @work: makes and unmakes it
- * @wait: for all that is waited for here
- * @lock: (spin, bh) guards what follows, to @events
+ * struct rds_rdma_registrar - registrar of a device
+ * @dev: the device, which outlives its registrar
+ * @work: makes and unmakes the registrar
+ * @wait: woken when @up, @broken, @stop, @inflight or @events changes
+ * @lock: (spin, bh) guards @up to @addr
  * @up: requests can be made
- * @broken: it is to be made anew
- * @stop: the device goes
- * @inflight: requests under way
- * @reqs: these
- * @events: REG_EV_*
- * @addr: address it is bound to, under @lock
- * @secret: what its connection request carries
- * @backoff: before the next attempt, in ticks
- * @failed: attempts that failed since the last one that did not
- * @listen: private listener
- * @init: connecting id, unless RoCE
- * @acc: the other end
- * @qp: takes the requests; @init's, or our own
- * @cq: of both queue pairs
- * @used: it was up, so that there may be requests in @qp
- * @qp_error: a queue pair reported an error, @work is to say so
+ * @broken: the registrar has failed and must be made anew
+ * @stop: the device is being removed
+ * @inflight: length of @reqs
+ * @reqs: requests under way
+ * @events: REG_EV_* of the present attempt
+ * @addr: address that the registrar is bound to
+ * @secret: private data of the registrar's own connection request
+ * @backoff: delay before the next attempt, in jiffies
+ * @failed: consecutive failed attempts
+ * @listen: private listener, or NULL
+ * @init: connecting id; NULL on RoCE
+ * @acc: accepting id; NULL on RoCE
+ * @qp: queue pair that takes the requests: that of @init, or on RoCE the
+ *	registrar's own
+ * @cq: completion queue of both queue pairs
+ * @used: the registrar was up, so that requests may be left in @qp
+ * @qp_error: a queue pair reported an error that @work has to handle
  */
 struct rds_rdma_registrar {
 	struct rds_rdma_dev	*dev;
@@ -87,7 +92,7 @@ struct rds_rdma_registrar {
 	bool			qp_error;
 };
 
-/* Any context but hard interrupts */
+/* Mark the registrar as broken.  Any context but hard interrupts. */
 static void reg_fail(struct rds_rdma_registrar *reg)
 {
 	bool was_up;
@@ -112,12 +117,17 @@ static void reg_says(struct rds_rdma_registrar *reg, unsigned int event)
 	spin_unlock_bh(&reg->lock);
 }
 
-/* A stranger that found the port is refused: rdma_cm rejects for a handler that fails. */
+/*
+ * Accept the own request only: rdma_cm rejects those for which a handler
+ * returns an error.
+ */
 static int reg_request(struct rds_rdma_registrar *reg, struct rdma_cm_id *id,
 		       const struct rdma_conn_param *param)
 {
-	bool ours = param->private_data && param->private_data_len >= sizeof(reg->secret) &&
-		    !memcmp(param->private_data, &reg->secret, sizeof(reg->secret));
+	bool ours = param->private_data &&
+		    param->private_data_len >= sizeof(reg->secret) &&
+		    !memcmp(param->private_data, &reg->secret,
+			    sizeof(reg->secret));
 
 	if (!ours || reg->acc)
 		return -ECONNREFUSED;
@@ -152,7 +162,7 @@ static int reg_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	return 0;
 }
 
-/* Perhaps in a hard interrupt */
+/* May run in a hard interrupt */
 static void reg_qp_event(struct ib_event *ev, void *context)
 {
 	struct rds_rdma_registrar *reg = context;
@@ -172,13 +182,18 @@ static void reg_qp_event(struct ib_event *ev, void *context)
 
 static int reg_step(struct rds_rdma_registrar *reg, unsigned int event)
 {
-	wait_event_timeout(reg->wait, READ_ONCE(reg->events) & event || READ_ONCE(reg->broken) ||
-			   READ_ONCE(reg->stop), REG_STEP_TIME);
-	return READ_ONCE(reg->events) & event && !READ_ONCE(reg->broken) ? 0 : -EAGAIN;
+	wait_event_timeout(reg->wait,
+			   READ_ONCE(reg->events) & event ||
+				   READ_ONCE(reg->broken) ||
+				   READ_ONCE(reg->stop),
+			   REG_STEP_TIME);
+	return READ_ONCE(reg->events) & event && !READ_ONCE(reg->broken) ?
+		       0 :
+		       -EAGAIN;
 }
 
-static void reg_qp_attr(struct rds_rdma_registrar *reg, struct ib_qp_init_attr *attr,
-			unsigned int depth)
+static void reg_qp_attr(struct rds_rdma_registrar *reg,
+			struct ib_qp_init_attr *attr, unsigned int depth)
 {
 	*attr = (struct ib_qp_init_attr) {
 		.event_handler	= reg_qp_event,
@@ -186,7 +201,7 @@ static void reg_qp_attr(struct rds_rdma_registrar *reg, struct ib_qp_init_attr *
 		.send_cq	= reg->cq,
 		.recv_cq	= reg->cq,
 		.cap		= {
-			.max_send_wr	= depth + 1,	/* one to drain it */
+			.max_send_wr	= depth + 1,	/* one for the drain */
 			.max_recv_wr	= 1,
 			.max_send_sge	= 1,
 			.max_recv_sge	= 1,
@@ -196,7 +211,8 @@ static void reg_qp_attr(struct rds_rdma_registrar *reg, struct ib_qp_init_attr *
 	};
 }
 
-static int reg_qp(struct rds_rdma_registrar *reg, struct rdma_cm_id *id, unsigned int depth)
+static int reg_qp(struct rds_rdma_registrar *reg, struct rdma_cm_id *id,
+		  unsigned int depth)
 {
 	struct ib_qp_init_attr attr;
 
@@ -210,7 +226,8 @@ static int reg_listen(struct rds_rdma_registrar *reg)
 	struct rdma_cm_id *id;
 	int err;
 
-	id = rdma_create_id(reg->addr.net, reg_event, reg, RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(reg->addr.net, reg_event, reg, RDMA_PS_TCP,
+			    IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	reg->listen = id;
@@ -227,12 +244,14 @@ static int reg_resolve(struct rds_rdma_registrar *reg)
 	struct rdma_cm_id *id;
 	int err;
 
-	id = rdma_create_id(reg->addr.net, reg_event, reg, RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(reg->addr.net, reg_event, reg, RDMA_PS_TCP,
+			    IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	reg->init = id;
 	rds_rdma_sockaddr(&src, &reg->addr, 0);
-	err = rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&dst, REG_CM_MS);
+	err = rdma_resolve_addr(id, (struct sockaddr *)&src,
+				(struct sockaddr *)&dst, REG_CM_MS);
 	err = err ?: reg_step(reg, REG_EV_ADDR);
 	if (!err && id->device != reg->dev->ib)
 		err = -ENODEV;
@@ -301,12 +320,16 @@ static int reg_make(struct rds_rdma_registrar *reg)
 	struct ib_cq *cq;
 
 	get_random_bytes(&reg->secret, sizeof(reg->secret));
-	/* A completion for each entry of both queue pairs, those that drain them included */
+	/*
+	 * A completion for each entry of both queue pairs, with those for the
+	 * drain
+	 */
 	cq = ib_alloc_cq(ib, reg, REG_DEPTH + 8, 0, IB_POLL_WORKQUEUE);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	reg->cq = cq;
-	return rdma_protocol_roce(ib, rdma_start_port(ib)) ? reg_loop(reg) : reg_pair(reg);
+	return rdma_protocol_roce(ib, rdma_start_port(ib)) ? reg_loop(reg) :
+							     reg_pair(reg);
 }
 
 static void reg_destroy_id(struct rdma_cm_id **id)
@@ -319,13 +342,19 @@ static void reg_destroy_id(struct rdma_cm_id **id)
 	*id = NULL;
 }
 
-/* Also of a half made one.  @up is false: nothing is posted any more. */
+/*
+ * Free what reg_make() made, also if it failed.  @up is false, so nothing is
+ * posted any more.
+ */
 static void reg_unmake(struct rds_rdma_registrar *reg)
 {
 	struct rds_rdma_reg_req *req, *tmp;
 	LIST_HEAD(left);
 
-	/* No request can come to the listener after this, so @acc does not change any more. */
+	/*
+	 * After this no request can come to the listener, so @acc does not
+	 * change any more.
+	 */
 	reg_destroy_id(&reg->listen);
 	if (reg->used) {
 		if (reg->init)
@@ -342,7 +371,7 @@ static void reg_unmake(struct rds_rdma_registrar *reg)
 		ib_free_cq(reg->cq);
 	reg->cq = NULL;
 
-	/* What the device forgot */
+	/* End requests for which the device has no completion. */
 	spin_lock_bh(&reg->lock);
 	list_splice_init(&reg->reqs, &left);
 	reg->inflight = 0;
@@ -370,9 +399,12 @@ static void reg_work(struct work_struct *work)
 	if (nothing)
 		return;
 	reg_unmake(reg);
-	/* what the old queue pairs reported on their way out is not about those to come */
+	/* Drop errors that the destroyed queue pairs reported. */
 	WRITE_ONCE(reg->qp_error, false);
-	/* It is kicked again when an address comes. */
+	/*
+	 * rds_rdma_registrar_kick() queues the work again when an address
+	 * comes.
+	 */
 	if (!rds_rdma_addr_of_dev(reg->dev, &addr, reg->failed))
 		return;
 
@@ -386,7 +418,10 @@ static void reg_work(struct work_struct *work)
 	if (err) {
 		pr_debug("rds_rdma: registrar at %pI6c: error %d, events %x\n", &addr.addr, err,
 			 reg->events);
-		/* A request that is repeated while the link goes down does harm. */
+		/*
+		 * Do not let the CM repeat a request: it does harm while the
+		 * link goes down.
+		 */
 		reg_unmake(reg);
 	}
 	spin_lock_bh(&reg->lock);
@@ -399,7 +434,8 @@ static void reg_work(struct work_struct *work)
 	} else if (!reg->stop) {
 		queue_delayed_work(rds_rdma_wq, &reg->work, reg->backoff);
 		reg->failed++;
-		reg->backoff = min(2 * reg->backoff, (unsigned long)REG_BACKOFF_MAX);
+		reg->backoff = min(2 * reg->backoff,
+				   (unsigned long)REG_BACKOFF_MAX);
 	}
 	spin_unlock_bh(&reg->lock);
 }
@@ -420,7 +456,10 @@ int rds_rdma_registrar_create(struct rds_rdma_dev *dev)
 	return 0;
 }
 
-/* On return nothing of it is in the device, and no request is under way. */
+/*
+ * Stop the registrar.  On return it has no object in the device, and no request
+ * is under way.
+ */
 void rds_rdma_registrar_stop(struct rds_rdma_dev *dev)
 {
 	struct rds_rdma_registrar *reg = dev->reg;
@@ -432,7 +471,10 @@ void rds_rdma_registrar_stop(struct rds_rdma_dev *dev)
 	spin_unlock_bh(&reg->lock);
 	cancel_delayed_work_sync(&reg->work);
 	reg_unmake(reg);
-	/* a queue pair may have reported an error until it was gone */
+	/*
+	 * A queue pair may have reported an error, and queued the work, until
+	 * it was destroyed.
+	 */
 	cancel_delayed_work_sync(&reg->work);
 }
 
@@ -441,7 +483,7 @@ void rds_rdma_registrar_free(struct rds_rdma_dev *dev)
 	kfree(dev->reg);
 }
 
-/* Any context.  An address leads to the device. */
+/* Have the registrar made, as an address leads to the device.  Any context. */
 void rds_rdma_registrar_kick(struct rds_rdma_dev *dev)
 {
 	struct rds_rdma_registrar *reg = dev->reg;
@@ -457,7 +499,10 @@ void rds_rdma_registrar_leave(struct rds_rdma_dev *dev, const struct net *net)
 	struct rds_rdma_registrar *reg = dev->reg;
 	bool there;
 
-	/* It may have asked for an address before there was none. */
+	/*
+	 * The work may have taken an address of @net before the address became
+	 * unusable.
+	 */
 	flush_delayed_work(&reg->work);
 	spin_lock_bh(&reg->lock);
 	there = reg->up && reg->addr.net == net;
@@ -473,7 +518,9 @@ int rds_rdma_registrar_wait(struct rds_rdma_dev *dev)
 	struct rds_rdma_registrar *reg = dev->reg;
 	long left;
 
-	left = wait_event_killable_timeout(reg->wait, READ_ONCE(reg->up) || READ_ONCE(reg->stop),
+	left = wait_event_killable_timeout(reg->wait,
+					   READ_ONCE(reg->up) ||
+						   READ_ONCE(reg->stop),
 					   REG_WAIT_TIME);
 	if (left < 0)
 		return -EINTR;
@@ -482,13 +529,15 @@ int rds_rdma_registrar_wait(struct rds_rdma_dev *dev)
 	return left ? 0 : -EAGAIN;
 }
 
-/* &ib_cqe.done of requests */
+/* Completion handler of requests */
 static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rds_rdma_reg_req *req = container_of(wc->wr_cqe, struct rds_rdma_reg_req, cqe);
+	struct rds_rdma_reg_req *req = container_of(wc->wr_cqe,
+						    struct rds_rdma_reg_req,
+						    cqe);
 	struct rds_rdma_registrar *reg = req->reg;
 
-	/* The queue pair takes nothing any more after an error. */
+	/* After an error the queue pair takes no request any more. */
 	if (wc->status != IB_WC_SUCCESS)
 		reg_fail(reg);
 	spin_lock_bh(&reg->lock);
@@ -500,8 +549,8 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	complete(&req->done);
 }
 
-static int reg_post(struct rds_rdma_registrar *reg, struct rds_rdma_reg_req *req,
-		    struct ib_send_wr *wr)
+static int reg_post(struct rds_rdma_registrar *reg,
+		    struct rds_rdma_reg_req *req, struct ib_send_wr *wr)
 {
 	int err = -EAGAIN;
 
@@ -525,8 +574,8 @@ static int reg_post(struct rds_rdma_registrar *reg, struct rds_rdma_reg_req *req
 	return err;
 }
 
-int rds_rdma_registrar_run(struct rds_rdma_dev *dev, struct rds_rdma_reg_req *req,
-			   struct ib_send_wr *wr)
+int rds_rdma_registrar_run(struct rds_rdma_dev *dev,
+			   struct rds_rdma_reg_req *req, struct ib_send_wr *wr)
 {
 	struct rds_rdma_registrar *reg = dev->reg;
 	int err;
@@ -544,7 +593,10 @@ int rds_rdma_registrar_run(struct rds_rdma_dev *dev, struct rds_rdma_reg_req *re
 		reg_fail(reg);
 		return -EAGAIN;
 	}
-	/* A registrar that does not answer is taken apart, which ends its requests. */
+	/*
+	 * If the registrar does not answer, it is unmade, which ends its
+	 * requests.
+	 */
 	if (!wait_for_completion_timeout(&req->done, REG_RUN_TIME)) {
 		reg_fail(reg);
 		wait_for_completion(&req->done);

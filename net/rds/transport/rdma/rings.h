@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sizes of the rings, and the receive side of a connection; data.h has the rules. */
+/*
+ * Sizes of the rings, and the receive side of a connection; data.h has the
+ * rules.
+ */
 #ifndef _RDS_RDMA_RINGS_H
 #define _RDS_RDMA_RINGS_H
 
@@ -13,9 +16,9 @@ struct rds_incoming;
 struct rds_rdma_recv;
 
 /**
- * struct rds_rdma_lent - a page that a message has (rxpage.c)
- * @page: counted
- * @addr: its bus address
+ * struct rds_rdma_lent - a page lent to a message (rxpage.c)
+ * @page: page, counted
+ * @addr: bus address of @page
  */
 struct rds_rdma_lent {
 	struct page	*page;
@@ -23,50 +26,59 @@ struct rds_rdma_lent {
 };
 
 /*
- * Rings.  Soft RoCE rounds a queue and one entry more up to a power of two, so both queues stay
- * just below one.  Receives are posted as far as traffic asks for, between the two limits.
+ * Soft RoCE rounds the length of a queue plus 1 up to a power of two, so both
+ * queues stay just below one.  The number of posted receives follows the
+ * traffic, between RDS_RDMA_RECV_MIN and RDS_RDMA_RECV_MAX.
  */
 #define RDS_RDMA_SEND_SLOTS	64U	/* a power of two */
 #define RDS_RDMA_OP_WRS		40	/* further work requests, for operations */
 #define RDS_RDMA_ACK_SLOTS	1	/* frames with acknowledgement or credit only */
 #define RDS_RDMA_RECV_MIN	8
 #define RDS_RDMA_RECV_MAX	148
-/* Below this a message is copied, so that it does not hold more than four times its size. */
+/*
+ * A payload of up to this length is copied, so that no message holds over four
+ * times its size.
+ */
 #define RDS_RDMA_COPY_MAX	1023
-#define RDS_RDMA_LENT		256U	/* pages lent to messages; a power of two */
+#define RDS_RDMA_LENT		256U	/* remembered pages lent to messages; a power of two */
 #define RDS_RDMA_SEND_SGE	4	/* header and three pieces of payload */
-#define RDS_RDMA_OP_SGE		17	/* 64 KiB, wherever in its first page they start */
+#define RDS_RDMA_OP_SGE		17	/* 64 KiB that start anywhere in their first page */
 
 /**
- * struct rds_rdma_rx - receive side of a connection (recv.c, frame.c)
- * @recvs: RDS_RDMA_RECV_MAX
- * @hdr: headers of received frames, one for each of @recvs, one mapped array
- * @hdr_dma: its bus address
+ * struct rds_rdma_rx - receive side of a connection (recv.c, frame.c, rxpage.c)
+ * @recvs: array of RDS_RDMA_RECV_MAX
+ * @hdr: one mapped array with a header for each of @recvs
+ * @hdr_dma: bus address of @hdr
  * @bare: receives without a page, linked
- * @ready: receives with a page, to be posted, linked
- * @nr_ready: their number
- * @posted: how many the device has
- * @taken: taken off @bare to get a page
- * @target: how many are to be posted
- * @offered: how many the private data told of
- * @lent: RDS_RDMA_LENT pages that messages have or had; made when first needed
- * @lent_head: pages lent so far
- * @lent_tail: oldest of them that is remembered
- * @lent_seen: @lent_head when lent_work last looked
- * @lent_held: lent_work runs, or will
- * @early: receives completed before the connection was known to be established, in order
- * @early_end: where the next of them goes
- * @open: they have been taken in, and what comes is taken in at once
- * @frames: frames in the present @jiffy
- * @peak: largest @frames in the present second, or frames of the largest message
- * @jiffy: time of the last frame
- * @second: when the present second began
+ * @ready: receives with a page that are to be posted, linked
+ * @nr_ready: length of @ready
+ * @posted: number of receives that the device has
+ * @taken: number of receives taken off @bare that are being given a page
+ * @target: number of receives to be posted
+ * @offered: number of receives that the private data told the peer
+ * @lent: ring of RDS_RDMA_LENT pages lent to messages, made when first needed,
+ *	or NULL
+ * @lent_head: number of pages lent so far
+ * @lent_tail: number of the oldest page in @lent
+ * @lent_seen: @lent_head at the last run of lent_work
+ * @lent_held: lent_work runs or is queued; set by the completion context
+ *	without the lock
+ * @early: receives completed before the connection was known to be established,
+ *	in order
+ * @early_end: link at the end of @early
+ * @open: @early has been taken in, and frames are taken in as they come
+ * @frames: number of frames in the jiffy @jiffy
+ * @peak: largest @frames in the second from @second on, or largest number of
+ *	frames of a message
+ * @jiffy: time of the last frame, in jiffies
+ * @second: begin of the present second, in jiffies
  * @ack: highest acknowledgement received
- * @inc: message being put together, or NULL
- * @inc_hdr: header of its first frame
- * @inc_left: payload still to come
+ * @inc: message being reassembled, owned by the connection, or NULL
+ * @inc_hdr: header of the first frame of @inc
+ * @inc_left: bytes of payload that @inc still lacks
  *
- * Up to @open under rds_rdma_conn.tx_lock, the rest by the completion context alone.
+ * Fields up to @open are under rds_rdma_conn.tx_lock, those behind it belong to
+ * the completion context alone.
  */
 struct rds_rdma_rx {
 	struct rds_rdma_recv	*recvs;

@@ -2,14 +2,16 @@
 /*
  * Pages of receives.
  *
- * A page with payload of a large message goes to the message, mapped as it is, and is remembered
- * in the order in which it went.  When a receive needs a page, the oldest of those that were lent
- * is taken if its message is gone by then; that spares getting, clearing and mapping another.
- * What is still a message's when its place is needed is let go, and the message frees it alone.
- * Pages that nothing was lent behind for RX_LENT_HOLD are let go as well, so an idle connection
- * keeps none.
+ * A page with payload of a large message is lent to the message, and stays
+ * mapped.  Lent pages are remembered in the order in which they were lent.
+ * When a receive needs a page, it gets the oldest one if its message is freed
+ * by then, which avoids allocating, clearing and mapping another.  If the ring
+ * is full and the message of the oldest page is not freed, the page is released
+ * to the message alone.  When no page was lent for RX_LENT_HOLD, all are
+ * released, so an idle connection keeps none.
  *
- * The list of them, rds_rdma_rx.lent and what belongs to it, is guarded by rds_rdma_conn.tx_lock.
+ * rds_rdma_conn.tx_lock guards the ring of lent pages, rds_rdma_rx.lent and its
+ * indices.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -37,17 +39,19 @@ bool rds_rdma_page_add(struct rds_rdma_recv *r, gfp_t gfp)
 }
 
 /*
- * What the device wrote was synchronised when it was looked at.  The page may be a message's now,
- * which has written to it since: where mappings have bounce buffers, another synchronisation would
- * undo that.
+ * Unmap and put a page.  The data that the device wrote were synchronised
+ * before they were read.  The page may belong to a message now that has written
+ * to it since: where mappings have bounce buffers, another synchronisation
+ * would undo that.
  */
-static void page_release(struct rds_rdma_conn *conn, struct page *page, u64 addr)
+static void page_release(struct rds_rdma_conn *conn, struct page *page,
+			 u64 addr)
 {
 	struct ib_device *ib = conn->dev->ib;
 
 	if (!ib_uses_virt_dma(ib))
-		dma_unmap_page_attrs(ib->dma_device, addr, RDS_RDMA_FRAG, DMA_FROM_DEVICE,
-				     DMA_ATTR_SKIP_CPU_SYNC);
+		dma_unmap_page_attrs(ib->dma_device, addr, RDS_RDMA_FRAG,
+				     DMA_FROM_DEVICE, DMA_ATTR_SKIP_CPU_SYNC);
 	put_page(page);
 }
 
@@ -59,7 +63,9 @@ void rds_rdma_page_free(struct rds_rdma_recv *r)
 	r->page = NULL;
 }
 
-/* Take the oldest one off the list; NULL if there is none.  The lock is held. */
+/*
+ * Take the oldest page off the ring; NULL if there is none.  tx_lock is held.
+ */
 static struct page *lent_pop(struct rds_rdma_rx *rx, u64 *addr)
 {
 	struct rds_rdma_lent *l;
@@ -72,13 +78,14 @@ static struct page *lent_pop(struct rds_rdma_rx *rx, u64 *addr)
 }
 
 /*
- * Is the oldest one nobody else's any more?  The lock is held.  Not static, so that a test can have
- * it say no (selftests/rdma/rds_stall.c).
+ * Whether the message of the oldest lent page is freed.  tx_lock is held.  Not
+ * static, so that a test can make it return false (selftests/rdma/rds_stall.c).
  */
 noinline bool rds_rdma_page_back(const struct rds_rdma_rx *rx)
 {
 	return rx->lent_tail != rx->lent_head &&
-	       page_ref_count(rx->lent[rx->lent_tail % RDS_RDMA_LENT].page) == 1;
+	       page_ref_count(rx->lent[rx->lent_tail % RDS_RDMA_LENT].page) ==
+		       1;
 }
 
 void rds_rdma_page_lend(struct rds_rdma_recv *r)
@@ -101,12 +108,15 @@ void rds_rdma_page_lend(struct rds_rdma_recv *r)
 		r->page = lent_pop(rx, &r->sge[RDS_RDMA_RECV_PAGE].addr);
 	else if (rx->lent_head - rx->lent_tail == RDS_RDMA_LENT)
 		old = lent_pop(rx, &old_addr);
-	rx->lent[rx->lent_head++ % RDS_RDMA_LENT] = (struct rds_rdma_lent){ page, addr };
+	rx->lent[rx->lent_head++ % RDS_RDMA_LENT] = (struct rds_rdma_lent){
+		page, addr
+	};
 	spin_unlock(&conn->tx_lock);
 	if (old)
 		page_release(conn, old, old_addr);
 	if (r->page)
-		ib_dma_sync_single_for_device(conn->dev->ib, r->sge[RDS_RDMA_RECV_PAGE].addr,
+		ib_dma_sync_single_for_device(conn->dev->ib,
+					      r->sge[RDS_RDMA_RECV_PAGE].addr,
 					      RDS_RDMA_FRAG, DMA_FROM_DEVICE);
 	if (unlikely(!rx->lent_held)) {
 		rx->lent_held = true;
@@ -131,14 +141,15 @@ static void lent_drop(struct rds_rdma_conn *conn)
 
 static void lent_work(struct work_struct *work)
 {
-	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn, lent_work.work);
+	struct rds_rdma_conn *conn = container_of(work, struct rds_rdma_conn,
+						  lent_work.work);
 	struct rds_rdma_rx *rx = &conn->rx;
 	bool quiet;
 
 	spin_lock_bh(&conn->tx_lock);
 	quiet = rx->lent_seen == rx->lent_head;
 	rx->lent_seen = rx->lent_head;
-	/* whoever lends from here on has this run again */
+	/* rds_rdma_page_lend() queues the work again from here on. */
 	if (quiet)
 		rx->lent_held = false;
 	spin_unlock_bh(&conn->tx_lock);

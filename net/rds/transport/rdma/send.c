@@ -1,48 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Messages into the send queue, frame by frame.
+ * Transmits messages, frame by frame.
  *
- * All frames there is room for are built under one hold of tx_lock, chained, and posted in one
- * call.  A message that fits one frame and lies in one piece goes out of its own memory, header
- * and all, as one entry; in all other frames the header is a copy in the slot, and the payload
- * stays where it is.  Each slot holds the pages it refers to.  A frame that the device takes
- * inline is copied when it is posted, and its slot holds nothing.
+ * Frames are built under one hold of tx_lock, as many as there is room for and
+ * up to TX_CHAIN, chained, and posted in one call.  A message that fits one
+ * frame and lies in one piece is sent from its own memory, with its header, as
+ * one SGE.  In all other frames the header is a copy in the slot, and the
+ * payload stays in place.  Each slot has references to its pages.  A frame that
+ * the device takes inline is copied when it is posted, and its slot has no
+ * page.
  *
- * Small messages that wait one behind the other go out in one frame, if the peer takes such: they
- * are copied to a page of the slot's own, each with its header (Documentation/rdma.rst, "Joined
- * messages").  None is held back to be joined.
+ * Small messages that wait one behind the other share a frame, if the peer
+ * takes such: they are copied to a page of the slot's own, each with its header
+ * (Documentation/rdma.rst, "Joined messages").  No message is held back to be
+ * joined.
  *
- * A message may be taken in part: rds_tx_batch.off then is the header and a multiple of
- * RDS_RDMA_FRAG.  Its operations were posted by this connection in that case, or it has none.
- * A message whose operations are posted (rds_tx_ops.posted) and of which no frame is taken was
- * blocked in between; its frames come next, or after a map that the core puts in front, and are
- * never posted without regard to rds_rdma_conn.op_fenced.
+ * A message may be taken in part: rds_tx_batch.off then is the header and a
+ * multiple of RDS_RDMA_FRAG.  Its operations were posted by this connection in
+ * that case, or it has none.  A message whose operations are posted
+ * (rds_tx_request.posted) and of which no frame is taken was blocked in
+ * between; its frames come next, or after a map that the core puts in front,
+ * and always wait for rds_rdma_conn.op_fenced.
  *
- * A lone small frame asks for no completion, since nobody waits for its slot; a run of frames or
- * a large one does, at its end, to give their pages back.  Where a completion comes before the
- * data have left (rds_rdma_props.write_early) every frame is signalled: the device then copies
- * them first (siw), and may otherwise look at a header that is another frame's by then.
+ * A lone small frame asks for no completion, as no context waits for its slot;
+ * a run of frames or a large one does, at its end, to release their pages.
+ * Where a completion comes before the data have left
+ * (rds_rdma_props.write_early) every frame is signalled: siw copies signalled
+ * frames first, and otherwise may read a header that belongs to another frame
+ * by then.
  */
 #include <linux/highmem.h>
 
 #include "data.h"
 
-#define TX_CHAIN	32U	/* frames in one call of the device */
-#define TX_COPY		32768U	/* bytes copied under one hold of the lock; a frame may go over */
-#define TX_LARGE	1024	/* payload from here on is not held without a completion to come */
+#define TX_CHAIN	32U	/* most frames in one ib_post_send() */
+#define TX_COPY		32768U	/* bytes copied under one hold of the lock, plus up to a frame */
+#define TX_LARGE	1024	/* most payload that is held without a completion to come */
 
-/* Messages and bytes that may be unacknowledged before one asks for it (wire 4.8) */
+/*
+ * Unacknowledged messages and bytes before one asks for acknowledgement
+ * (protocol.rst 4.8)
+ */
 #define TX_UNACKED_MSGS		8
 #define TX_UNACKED_BYTES	(16U * 1024 * 1024)
 
 /**
- * struct tx_run - frames of one call of the device
+ * struct tx_run - frames of one ib_post_send()
  * @conn: connection
- * @first: first of the chain
- * @last: last of it
- * @n: frames
- * @bytes: payload in them
- * @copied: bytes in frames of joined messages
+ * @first: slot of the first frame
+ * @last: slot of the last frame
+ * @n: number of frames
+ * @bytes: bytes of payload, and of whole joined frames
+ * @copied: bytes of joined frames
  */
 struct tx_run {
 	struct rds_rdma_conn	*conn;
@@ -53,14 +62,18 @@ struct tx_run {
 	unsigned int		copied;
 };
 
-/* Next byte of payload to take, and the header of the message's frame before, if in this chain */
+/*
+ * Next byte of payload, and the previous header of the message if it is in the
+ * same chain
+ */
 struct tx_cursor {
 	const struct bio_vec		*bv;
 	unsigned int			skip;
 	const struct rds_wire_header	*sealed;
 };
 
-static void tx_cursor_set(struct tx_cursor *cur, const struct rds_tx_msg *m, unsigned int skip)
+static void tx_cursor_set(struct tx_cursor *cur, const struct rds_tx_msg *m,
+			  unsigned int skip)
 {
 	cur->bv = m->bv;
 	while (skip && skip >= cur->bv->bv_len)
@@ -69,9 +82,13 @@ static void tx_cursor_set(struct tx_cursor *cur, const struct rds_tx_msg *m, uns
 	cur->sealed = NULL;
 }
 
-/* The next @len bytes of payload; the core's layout needs two entries at most. */
-static bool tx_slot_payload(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
-			    struct tx_cursor *cur, unsigned int len)
+/*
+ * Add the next @len bytes of payload; the core's layout needs two entries at
+ * most.
+ */
+static bool tx_slot_payload(struct rds_rdma_conn *conn,
+			    struct rds_rdma_slot *slot, struct tx_cursor *cur,
+			    unsigned int len)
 {
 	unsigned int part;
 
@@ -89,21 +106,26 @@ static bool tx_slot_payload(struct rds_rdma_conn *conn, struct rds_rdma_slot *sl
 	return true;
 }
 
-/* All of a message lies in one piece and fits one frame. */
+/* Whether a message with payload lies in one piece and fits one frame. */
 static bool tx_in_place(const struct rds_tx_msg *m)
 {
-	return m->nr_bv == 1 && m->bytes > RDS_RDMA_HDR && m->bytes <= RDS_RDMA_HDR + RDS_RDMA_FRAG;
+	return m->nr_bv == 1 && m->bytes > RDS_RDMA_HDR &&
+	       m->bytes <= RDS_RDMA_HDR + RDS_RDMA_FRAG;
 }
 
-/* All of a message lies in one piece that the device copies when it is posted. */
-static bool tx_inline(const struct rds_rdma_conn *conn, const struct rds_tx_msg *m)
+/*
+ * Whether a message lies in one piece that the device copies when it is posted.
+ */
+static bool tx_inline(const struct rds_rdma_conn *conn,
+		      const struct rds_tx_msg *m)
 {
 	return m->nr_bv == 1 && m->bytes <= conn->max_inline;
 }
 
 /*
- * Does this message ask for an acknowledgement (wire 4.8)?  The congestion map never does, as
- * it is known by flags that are exactly so.
+ * Header flags of a message, which may ask for an acknowledgement (protocol.rst
+ * 4.8).  The congestion map never asks, as it is recognised by flags that equal
+ * RDS_WIRE_F_CONG.
  */
 static u8 tx_msg_flags(struct rds_rdma_conn *conn, const struct rds_tx_msg *m)
 {
@@ -111,8 +133,8 @@ static u8 tx_msg_flags(struct rds_rdma_conn *conn, const struct rds_tx_msg *m)
 
 	if (flags == RDS_WIRE_F_CONG)
 		return flags;
-	if (m->want_ack || flags & RDS_WIRE_F_RETRANSMITTED || !conn->unacked_msgs ||
-	    conn->unacked_bytes < m->bytes) {
+	if (m->want_ack || flags & RDS_WIRE_F_RETRANSMITTED ||
+	    !conn->unacked_msgs || conn->unacked_bytes < m->bytes) {
 		conn->unacked_msgs = TX_UNACKED_MSGS;
 		conn->unacked_bytes = TX_UNACKED_BYTES;
 		return flags | RDS_WIRE_F_ACK_REQUIRED;
@@ -122,32 +144,41 @@ static u8 tx_msg_flags(struct rds_rdma_conn *conn, const struct rds_tx_msg *m)
 	return flags;
 }
 
-/* Opcode and flags of a frame, that signalling apart. */
+/* Fill in opcode and flags of a frame, but for IB_SEND_SIGNALED. */
 static void tx_frame_wr(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
 			const struct rds_tx_msg *m, bool first, bool last)
 {
-	const struct rds_tx_ops *ops = m->ops;
+	const struct rds_tx_request *req = m->request;
 
 	slot->wr.opcode = IB_WR_SEND;
 	slot->wr.send_flags = last ? IB_SEND_SOLICITED : 0;
-	if (likely(!ops))
+	if (likely(!req))
 		return;
-	/* what follows the first frame waits with it */
-	if (first && ((ops->rdma && ops->rdma->fence) || (ops->atomic && ops->atomic->fence)) &&
+	/* The fence holds back all that follows the first frame as well. */
+	if (first &&
+	    ((req->rdma && req->rdma->fence) ||
+	     (req->atomic && req->atomic->fence)) &&
 	    !conn->dev->props.iwarp)
 		slot->wr.send_flags |= IB_SEND_FENCE;
-	/* its operations are through by now (op_fenced), and the rest need not wait for it */
-	if (first && ops->retire && conn->dev->props.remote_inv) {
+	/*
+	 * The message's operations are done by now (op_fenced); later frames
+	 * need not wait.
+	 */
+	if (first && req->invalidate_rkey && conn->dev->props.remote_inv) {
 		slot->wr.opcode = IB_WR_SEND_WITH_INV;
-		slot->wr.ex.invalidate_rkey = ops->retire;
+		slot->wr.ex.invalidate_rkey = req->invalidate_rkey;
 		rds_rdma_count(conn, rdma_send_inv);
 	}
 }
 
-/* Less than what makes xmit worth waking, so that one that waits is always woken. */
+/*
+ * Fewer than half of the slots, so that a last completion always leaves room to
+ * wake xmit.
+ */
 static unsigned int tx_max_unsignalled(void)
 {
-	return min(READ_ONCE(rds_rdma_max_unsignaled), RDS_RDMA_SEND_SLOTS / 2 - 1);
+	return min(READ_ONCE(rds_rdma_max_unsignaled),
+		   RDS_RDMA_SEND_SLOTS / 2 - 1);
 }
 
 static void tx_signal(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot)
@@ -156,12 +187,13 @@ static void tx_signal(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot)
 	conn->unsignalled = 0;
 }
 
-/* The frame in @slot is built: it goes with the chain. */
+/* Add the frame in @slot to the chain. */
 static void tx_run_add(struct tx_run *run, struct rds_rdma_slot *slot)
 {
 	struct rds_rdma_conn *conn = run->conn;
 
-	if (conn->dev->props.write_early || conn->unsignalled++ >= tx_max_unsignalled())
+	if (conn->dev->props.write_early ||
+	    conn->unsignalled++ >= tx_max_unsignalled())
 		tx_signal(conn, slot);
 	slot->pos = conn->tx_head++;
 	if (run->n++)
@@ -172,13 +204,15 @@ static void tx_run_add(struct tx_run *run, struct rds_rdma_slot *slot)
 }
 
 /*
- * The header of a frame.  What it tells of cannot change while the lock is held, so the next one
- * of a message is the same, once there is no credit left to tell of.
+ * Write the header of a frame.  Acknowledgement and credits do not change while
+ * the lock is held, so the next header of a message is a copy, once no credit
+ * is left to grant.
  */
 static void tx_header(struct rds_rdma_conn *conn, const struct rds_tx_msg *m,
 		      struct rds_wire_header *h, struct tx_cursor *cur)
 {
-	if (cur->sealed && !cur->sealed->credit && !rds_rdma_credit_news(&conn->credit)) {
+	if (cur->sealed && !cur->sealed->credit &&
+	    !rds_rdma_credit_news(&conn->credit)) {
 		*h = *cur->sealed;
 		return;
 	}
@@ -192,10 +226,12 @@ static void tx_header(struct rds_rdma_conn *conn, const struct rds_tx_msg *m,
 }
 
 /*
- * One frame: @len bytes of payload at @cur.  Returns what is missing, RDS_RDMA_NO_*.
+ * Build one frame with @len bytes of payload at @cur.  Returns what is missing,
+ * RDS_RDMA_NO_*.
  */
-static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cursor *cur,
-		   unsigned int len, bool first, bool last)
+static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m,
+		   struct tx_cursor *cur, unsigned int len, bool first,
+		   bool last)
 {
 	struct rds_rdma_conn *conn = run->conn;
 	unsigned int idx = conn->tx_head % RDS_RDMA_SEND_SLOTS;
@@ -206,7 +242,7 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cur
 	if (conn->tx_head - conn->tx_tail == RDS_RDMA_SEND_SLOTS)
 		return RDS_RDMA_NO_SLOT;
 	if (inl) {
-		/* for inline data this is not a bus address */
+		/* An inline SGE has a virtual address. */
 		slot->sge[0].addr = (uintptr_t)h;
 		slot->sge[0].length = m->bytes;
 		slot->wr.num_sge = 1;
@@ -233,8 +269,8 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m, struct tx_cur
 	if (inl)
 		slot->wr.send_flags |= IB_SEND_INLINE;
 	else
-		ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr, sizeof(*h),
-					      DMA_TO_DEVICE);
+		ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr,
+					      sizeof(*h), DMA_TO_DEVICE);
 	tx_run_add(run, slot);
 	run->bytes += len;
 	return 0;
@@ -244,10 +280,15 @@ static void tx_msg_taken(struct rds_tx_batch *batch, struct rds_tx_msg *m)
 {
 	m->end = be64_to_cpu(m->hdr->seq);
 	batch->off = 0;
-	batch->cur = list_is_last(&m->list, batch->head) ? NULL : list_next_entry(m, list);
+	batch->cur = list_is_last(&m->list, batch->head) ?
+			     NULL :
+			     list_next_entry(m, list);
 }
 
-/* Frames of one message, as many as the chain may still have.  Returns what is missing. */
+/*
+ * Build frames of one message, until the chain is full.  Returns what is
+ * missing.
+ */
 static u8 tx_message(struct tx_run *run, struct rds_tx_batch *batch)
 {
 	struct rds_rdma_conn *conn = run->conn;
@@ -283,20 +324,28 @@ static u8 tx_message(struct tx_run *run, struct rds_tx_batch *batch)
 	return why;
 }
 
-/* May a message share a frame?  Not with operations, whose flags are those of the frame. */
+/*
+ * Whether a message may share a frame.  Operations set flags of the whole
+ * frame, so no.
+ */
 static bool tx_joins(const struct rds_tx_msg *m, unsigned int room)
 {
-	return m->bytes <= room && !m->ops && m->hdr->flags != RDS_WIRE_F_CONG;
+	return m->bytes <= room && !m->request &&
+	       m->hdr->flags != RDS_WIRE_F_CONG;
 }
 
-/* Bytes of a frame with as many of the messages that wait as fit; 0: the first goes alone. */
+/*
+ * Length of a frame with as many waiting messages as fit; 0: the first message
+ * goes alone.
+ */
 static unsigned int tx_join_bytes(const struct rds_rdma_conn *conn,
 				  const struct rds_tx_batch *batch)
 {
 	const struct rds_tx_msg *m = batch->cur;
 	unsigned int bytes = 0;
 
-	if (!conn->peer.joins || batch->off || list_is_last(&m->list, batch->head))
+	if (!conn->peer.joins || batch->off ||
+	    list_is_last(&m->list, batch->head))
 		return 0;
 	while (tx_joins(m, RDS_RDMA_JOIN_MAX - bytes)) {
 		bytes += m->bytes;
@@ -308,17 +357,21 @@ static unsigned int tx_join_bytes(const struct rds_rdma_conn *conn,
 }
 
 /*
- * A message at its place in a frame, wherever that is aligned.  The first header of the frame
- * tells of acknowledgement and credit.
+ * Copy a message to its place in a frame, of any alignment.  Only the first
+ * header of the frame has acknowledgement and credits.
  */
-static void tx_join(struct rds_rdma_conn *conn, u8 *to, const struct rds_tx_msg *m)
+static void tx_join(struct rds_rdma_conn *conn, u8 *to,
+		    const struct rds_tx_msg *m)
 {
 	struct rds_wire_header h = *m->hdr;
 	unsigned int i, off = 0;
 	void *from;
 
 	for (i = 0; i < m->nr_bv; off += m->bv[i++].bv_len) {
-		/* a user's lie within one page each, and the core's own are never high memory */
+		/*
+		 * Entries of user memory lie within one page, the core's are
+		 * never high memory.
+		 */
 		from = bvec_kmap_local(&m->bv[i]);
 		memcpy(to + off, from, m->bv[i].bv_len);
 		kunmap_local(from);
@@ -334,13 +387,15 @@ static void tx_join(struct rds_rdma_conn *conn, u8 *to, const struct rds_tx_msg 
 }
 
 /*
- * One frame of the next messages, @bytes of them.  Returns what is missing; without a page they
- * go out one by one.
+ * Build one frame of the next messages, @bytes long.  Returns what is missing;
+ * without a page the first message goes alone.
  */
-static u8 tx_joined(struct tx_run *run, struct rds_tx_batch *batch, unsigned int bytes)
+static u8 tx_joined(struct tx_run *run, struct rds_tx_batch *batch,
+		    unsigned int bytes)
 {
 	struct rds_rdma_conn *conn = run->conn;
-	struct rds_rdma_slot *slot = &conn->slots[conn->tx_head % RDS_RDMA_SEND_SLOTS];
+	struct rds_rdma_slot
+		*slot = &conn->slots[conn->tx_head % RDS_RDMA_SEND_SLOTS];
 	unsigned int off;
 	u8 *buf;
 
@@ -360,7 +415,8 @@ static u8 tx_joined(struct tx_run *run, struct rds_tx_batch *batch, unsigned int
 	if (conn->ack_due)
 		rds_rdma_count(conn, ib_ack_send_piggybacked);
 	rds_rdma_hdr_seal(conn, (struct rds_wire_header *)buf);
-	ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr, bytes, DMA_TO_DEVICE);
+	ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr, bytes,
+				      DMA_TO_DEVICE);
 	slot->wr.opcode = IB_WR_SEND;
 	slot->wr.send_flags = IB_SEND_SOLICITED;
 	tx_run_add(run, slot);
@@ -376,12 +432,15 @@ static u8 tx_next(struct tx_run *run, struct rds_tx_batch *batch)
 	return bytes ? tx_joined(run, batch, bytes) : tx_message(run, batch);
 }
 
-/* Are its operations still to be posted, or is it not to be sent at all? */
+/*
+ * Whether the next message has operations still to be posted, or is not to be
+ * sent at all.
+ */
 static bool tx_ops_first(const struct rds_tx_batch *batch)
 {
-	const struct rds_tx_ops *ops = batch->cur->ops;
+	const struct rds_tx_request *req = batch->cur->request;
 
-	return ops && !batch->off && (!ops->posted || ops->silent);
+	return req && !batch->off && (!req->posted || req->silent);
 }
 
 static void tx_count_blocked(struct rds_rdma_conn *conn, u8 why)
@@ -394,7 +453,7 @@ static void tx_count_blocked(struct rds_rdma_conn *conn, u8 why)
 		rds_rdma_data_kick(conn);
 }
 
-/* Build and post one chain.  Returns 0, -EAGAIN when there is no room, -EIO. */
+/* Build and post one chain.  Returns 0, -EAGAIN if there is no room, -EIO. */
 static int tx_chain(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
 {
 	struct tx_run run = { .conn = conn };
@@ -407,13 +466,14 @@ static int tx_chain(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
 		ret = -EIO;
 	else if (unlikely(conn->op_fenced))
 		why = RDS_RDMA_NO_OP;
-	while (!ret && !why && batch->cur && run.n < TX_CHAIN && run.copied < TX_COPY &&
-	       !tx_ops_first(batch))
+	while (!ret && !why && batch->cur && run.n < TX_CHAIN &&
+	       run.copied < TX_COPY && !tx_ops_first(batch))
 		why = tx_next(&run, batch);
 	if (run.n) {
 		rds_rdma_cq_turn(conn, false, run.n);
 		run.last->wr.next = NULL;
-		if (conn->unsignalled && (run.n > 1 || run.bytes > TX_LARGE || run.copied))
+		if (conn->unsignalled &&
+		    (run.n > 1 || run.bytes > TX_LARGE || run.copied))
 			tx_signal(conn, run.last);
 		ret = ib_post_send(conn->qp, &run.first->wr, &bad);
 	}
@@ -425,28 +485,31 @@ static int tx_chain(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
 	return ret ?: -EAGAIN;
 }
 
-/* Operations that must be posted before any frame; a silent message is nothing else. */
+/*
+ * Post the operations that precede the next frame; a silent message has no
+ * frame.
+ */
 static int tx_ops(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
 {
-	struct rds_tx_ops *ops;
+	struct rds_tx_request *req;
 	int ret;
 
-	/* only xmit puts any there */
+	/* Only xmit adds to op_pending, so it is read without the lock. */
 	if (unlikely(!list_empty(&conn->op_pending))) {
 		ret = rds_rdma_ops_post(conn);
 		if (ret)
 			return ret;
 	}
 	while (batch->cur && tx_ops_first(batch)) {
-		ops = batch->cur->ops;
-		if (!ops->posted) {
-			ret = rds_rdma_ops_prepare(conn, ops);
+		req = batch->cur->request;
+		if (!req->posted) {
+			ret = rds_rdma_ops_prepare(conn, req);
 			if (!ret)
 				ret = rds_rdma_ops_post(conn);
 			if (ret)
 				return ret;
 		}
-		if (!ops->silent)
+		if (!req->silent)
 			break;
 		tx_msg_taken(batch, batch->cur);
 	}
@@ -454,7 +517,8 @@ static int tx_ops(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
 }
 
 /* Implements &rds_transport.xmit */
-enum rds_tx_result rds_rdma_xmit(struct rds_path *path, struct rds_tx_batch *batch)
+enum rds_tx_result rds_rdma_xmit(struct rds_path *path,
+				 struct rds_tx_batch *batch)
 {
 	struct rds_rdma_path *rpath = path->priv;
 	struct rds_rdma_conn *conn = rpath->conn;

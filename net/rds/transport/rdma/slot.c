@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Slots of the send queue: the memory that each frame under way refers to, and the completions
- * that give it back.  data.h has the rules.
+ * Slots of the send queue: the memory that each frame under way refers to, and
+ * the completions that release it.  data.h has the rules.
  */
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 
 #include "data.h"
 
-void rds_rdma_slot_release(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot)
+void rds_rdma_slot_release(struct rds_rdma_conn *conn,
+			   struct rds_rdma_slot *slot)
 {
 	struct ib_device *ib = conn->dev->ib;
 	int i;
@@ -16,7 +17,8 @@ void rds_rdma_slot_release(struct rds_rdma_conn *conn, struct rds_rdma_slot *slo
 	for (i = 0; i < slot->wr.num_sge; i++) {
 		if (!slot->page[i])
 			continue;
-		ib_dma_unmap_page(ib, slot->sge[i].addr, slot->sge[i].length, DMA_TO_DEVICE);
+		ib_dma_unmap_page(ib, slot->sge[i].addr, slot->sge[i].length,
+				  DMA_TO_DEVICE);
 		put_page(slot->page[i]);
 		slot->page[i] = NULL;
 	}
@@ -24,13 +26,15 @@ void rds_rdma_slot_release(struct rds_rdma_conn *conn, struct rds_rdma_slot *slo
 }
 
 bool rds_rdma_slot_add(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
-		       const struct bio_vec *bv, unsigned int skip, unsigned int len)
+		       const struct bio_vec *bv, unsigned int skip,
+		       unsigned int len)
 {
 	struct ib_sge *sge = &slot->sge[slot->wr.num_sge];
 	struct ib_device *ib = conn->dev->ib;
 	u64 addr;
 
-	addr = ib_dma_map_page(ib, bv->bv_page, bv->bv_offset + skip, len, DMA_TO_DEVICE);
+	addr = ib_dma_map_page(ib, bv->bv_page, bv->bv_offset + skip, len,
+			       DMA_TO_DEVICE);
 	if (unlikely(ib_dma_mapping_error(ib, addr)))
 		return false;
 	get_page(bv->bv_page);
@@ -40,7 +44,8 @@ bool rds_rdma_slot_add(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
 	return true;
 }
 
-u8 *rds_rdma_slot_page(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot, unsigned int bytes)
+u8 *rds_rdma_slot_page(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
+		       unsigned int bytes)
 {
 	struct page *page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
 	struct ib_device *ib = conn->dev->ib;
@@ -58,10 +63,11 @@ u8 *rds_rdma_slot_page(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot, u
 	return page_address(page);
 }
 
-/* A frame is through, and all older ones with it. */
+/* A frame has completed, and with it all older ones. */
 static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rds_rdma_slot *slot = container_of(wc->wr_cqe, struct rds_rdma_slot, cqe);
+	struct rds_rdma_slot *slot = container_of(wc->wr_cqe,
+						  struct rds_rdma_slot, cqe);
 	struct rds_rdma_conn *conn = slot->conn;
 	unsigned int end = slot->pos + 1, t;
 	bool wake = false;
@@ -71,10 +77,11 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	for (t = conn->tx_tail; t != end; t++)
-		rds_rdma_slot_release(conn, &conn->slots[t % RDS_RDMA_SEND_SLOTS]);
+		rds_rdma_slot_release(conn,
+				      &conn->slots[t % RDS_RDMA_SEND_SLOTS]);
 	spin_lock(&conn->tx_lock);
 	conn->tx_tail = end;
-	/* xmit is worth its while when it finds room for many */
+	/* Wake xmit only if at least half of the slots are free. */
 	if (conn->blocked & RDS_RDMA_NO_SLOT &&
 	    conn->tx_head - end <= RDS_RDMA_SEND_SLOTS / 2) {
 		conn->blocked = 0;
@@ -92,12 +99,15 @@ int rds_rdma_send_create(struct rds_rdma_conn *conn)
 	unsigned int i, j;
 	struct page *page;
 
-	BUILD_BUG_ON((RDS_RDMA_SEND_SLOTS + RDS_RDMA_ACK_SLOTS) * RDS_RDMA_HDR > PAGE_SIZE);
-	conn->slots = vzalloc(array_size(RDS_RDMA_SEND_SLOTS, sizeof(*conn->slots)));
+	BUILD_BUG_ON((RDS_RDMA_SEND_SLOTS + RDS_RDMA_ACK_SLOTS) * RDS_RDMA_HDR >
+		     PAGE_SIZE);
+	conn->slots = vzalloc(array_size(RDS_RDMA_SEND_SLOTS,
+					 sizeof(*conn->slots)));
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (!conn->slots || !page)
 		goto nomem;
-	conn->tx_hdr_dma = ib_dma_map_page(ib, page, 0, PAGE_SIZE, DMA_TO_DEVICE);
+	conn->tx_hdr_dma = ib_dma_map_page(ib, page, 0, PAGE_SIZE,
+					   DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(ib, conn->tx_hdr_dma))
 		goto nomem;
 	conn->tx_hdr = page_address(page);
@@ -123,13 +133,15 @@ void rds_rdma_send_stop(struct rds_rdma_conn *conn)
 	unsigned int t;
 
 	for (t = conn->tx_tail; t != conn->tx_head; t++)
-		rds_rdma_slot_release(conn, &conn->slots[t % RDS_RDMA_SEND_SLOTS]);
+		rds_rdma_slot_release(conn,
+				      &conn->slots[t % RDS_RDMA_SEND_SLOTS]);
 	conn->tx_tail = conn->tx_head;
 	vfree(conn->slots);
 	conn->slots = NULL;
 	if (!conn->tx_hdr)
 		return;
-	ib_dma_unmap_page(conn->dev->ib, conn->tx_hdr_dma, PAGE_SIZE, DMA_TO_DEVICE);
+	ib_dma_unmap_page(conn->dev->ib, conn->tx_hdr_dma, PAGE_SIZE,
+			  DMA_TO_DEVICE);
 	free_page((unsigned long)conn->tx_hdr);
 	conn->tx_hdr = NULL;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counters of the transport, per namespace and per CPU.  The first 39 have the names and the
- * order of in-tree's (wire 6.8); those of mechanisms that do not exist here stay 0.
+ * Counters of the transport, per namespace and per CPU.  The first 39 have the
+ * names and the order of in-tree's (protocol.rst 6.8); counters of mechanisms
+ * that do not exist here stay 0.
  */
 #ifndef _RDS_RDMA_STATS_H
 #define _RDS_RDMA_STATS_H

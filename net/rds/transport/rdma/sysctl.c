@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * /proc/sys/net/rds/ib, in the first namespace, for the whole machine.
+ * /proc/sys/net/rds/ib, in the first namespace, for the whole host.
  *
- * Only max_unsignaled_wr has an effect.  Rings are as long as the traffic asks for, and credits
- * are used when the peer offers some, so the other files are there for the scripts that write
- * them; they keep what was written.
+ * Only max_unsignaled_wr has an effect.  The size of the rings follows the
+ * traffic, and credits are used when the peer offers them, so the other files
+ * exist only for scripts that write them; each keeps the value that was
+ * written.
  */
 #include <linux/limits.h>
 #include <linux/mm.h>
@@ -72,10 +73,15 @@ static struct ctl_table_header *rds_rdma_sysctl;
 
 int rds_rdma_sysctl_init(void)
 {
-	/* As in-tree shows it: a third of the memory, in fragments */
-	max_recv_allocation = totalram_pages() / 3 * (PAGE_SIZE / RDS_RDMA_FRAG);
-	rds_rdma_sysctl = register_net_sysctl_sz(&init_net, "net/rds/ib", rds_rdma_sysctls,
-						 ARRAY_SIZE(rds_rdma_sysctls) - 1);
+	/*
+	 * As in-tree shows it: a third of the memory, in units of RDS_RDMA_FRAG
+	 */
+	max_recv_allocation = totalram_pages() / 3 *
+			      (PAGE_SIZE / RDS_RDMA_FRAG);
+	rds_rdma_sysctl = register_net_sysctl_sz(&init_net, "net/rds/ib",
+						 rds_rdma_sysctls,
+						 ARRAY_SIZE(rds_rdma_sysctls) -
+							 1);
 	return rds_rdma_sysctl ? 0 : -ENOMEM;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What TCP tells us, mostly in softirq, always with the socket locked.
+ * Callbacks of TCP, mostly in softirq, always with the socket locked.
  *
- * SOCK_NOSPACE is set while anything is unacknowledged, so that write_space comes with every
- * acknowledgement: that is how we learn what the peer has.  It costs no hop to another context.
- * An acknowledgement that comes with data is seen in data_ready first, and if it leaves nothing
- * to wait for, write_space is spared.
+ * SOCK_NOSPACE is set while any byte is unacknowledged, so that TCP calls
+ * write_space for every acknowledgement and the core learns of it without a
+ * change of context.  An acknowledgement that comes with data is seen in
+ * data_ready first; if it leaves no byte unacknowledged, the call of
+ * write_space is avoided.
  */
 #include <linux/tcp.h>
 #include <net/sock.h>
@@ -14,27 +15,28 @@
 #include "tcp.h"
 
 /**
- * rds_tcp_report_acked - tell the core what the peer has
- * @conn: connection
+ * rds_tcp_report_acked - report the acknowledged position to the core
+ * @ts: connection; the socket is locked
  *
- * Its own FIN counts one byte too many, after all messages: harmless.
+ * The FIN of this host counts as one byte after all messages, which is
+ * harmless.
  */
-void rds_tcp_report_acked(struct rds_tcp_conn *conn)
+void rds_tcp_report_acked(struct rds_tcp_sock *ts)
 {
-	u32 una = READ_ONCE(tcp_sk(conn->sock->sk)->snd_una);
+	u32 una = READ_ONCE(tcp_sk(ts->sock->sk)->snd_una);
 
-	if (!conn->up || una == conn->una)
+	if (!ts->up || una == ts->una)
 		return;
-	conn->una_pos += una - conn->una;
-	WRITE_ONCE(conn->una, una);
-	rds_path_acked(conn->path, conn->una_pos);
+	ts->una_pos += una - ts->una;
+	WRITE_ONCE(ts->una, una);
+	rds_path_acked(ts->path, ts->una_pos);
 }
 
-static enum rds_drop_reason end_reason(const struct rds_tcp_conn *conn)
+static enum rds_drop_reason end_reason(const struct rds_tcp_sock *ts)
 {
-	if (!conn->up)
+	if (!ts->up)
 		return RDS_DROP_DIAL_FAILED;
-	switch (READ_ONCE(conn->sock->sk->sk_err)) {
+	switch (READ_ONCE(ts->sock->sk->sk_err)) {
 	case 0:
 		return RDS_DROP_PEER_CLOSED;
 	case ETIMEDOUT:
@@ -47,62 +49,63 @@ static enum rds_drop_reason end_reason(const struct rds_tcp_conn *conn)
 }
 
 /**
- * rds_tcp_established - the connection exists
- * @conn: connection, attached
+ * rds_tcp_established - handle that TCP's handshake is complete
+ * @ts: connection, attached
  */
-void rds_tcp_established(struct rds_tcp_conn *conn)
+void rds_tcp_established(struct rds_tcp_sock *ts)
 {
-	struct tcp_sock *tp = tcp_sk(conn->sock->sk);
+	struct tcp_sock *tp = tcp_sk(ts->sock->sk);
 
-	if (conn->up || conn->closing)
+	if (ts->up || ts->closing)
 		return;
-	conn->una = tp->snd_una;
-	conn->una_pos = 0;
-	conn->last_start = tp->write_seq;
-	conn->last_end = tp->write_seq;
-	conn->up = true;
-	if (!rds_path_up(conn->path)) {
-		conn->up = false;
+	ts->una = tp->snd_una;
+	ts->una_pos = 0;
+	ts->last_start = tp->write_seq;
+	ts->last_end = tp->write_seq;
+	ts->up = true;
+	if (!rds_path_up(ts->path)) {
+		ts->up = false;
 		return;
 	}
-	rds_tcp_receive(conn);
+	rds_tcp_receive(ts);
 }
 
 /**
- * rds_tcp_ended - the peer closed, or the connection broke
- * @conn: connection, attached
+ * rds_tcp_ended - handle that the peer closed or the connection broke
+ * @ts: connection, attached
  */
-void rds_tcp_ended(struct rds_tcp_conn *conn)
+void rds_tcp_ended(struct rds_tcp_sock *ts)
 {
-	rds_tcp_receive(conn);
-	rds_tcp_report_acked(conn);
-	if (!conn->closing)
-		rds_path_lost(conn->path, end_reason(conn));
+	rds_tcp_receive(ts);
+	rds_tcp_report_acked(ts);
+	if (!ts->closing)
+		rds_path_lost(ts->path, end_reason(ts));
 }
 
 static void rds_tcp_data_ready(struct sock *sk)
 {
-	struct rds_tcp_conn *conn;
+	struct rds_tcp_sock *ts;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	conn = sk->sk_user_data;
-	if (conn) {
-		rds_tcp_stat_inc(conn->tn, tcp_data_ready_calls);
-		rds_tcp_receive(conn);
-		rds_tcp_report_acked(conn);
-		if (conn->una == tcp_sk(sk)->write_seq && !conn->tx_blocked && !conn->closing)
-			clear_bit(SOCK_NOSPACE, &conn->sock->flags);
+	ts = sk->sk_user_data;
+	if (ts) {
+		rds_tcp_stat_inc(ts->tn, tcp_data_ready_calls);
+		rds_tcp_receive(ts);
+		rds_tcp_report_acked(ts);
+		if (ts->una == tcp_sk(sk)->write_seq && !ts->tx_blocked &&
+		    !ts->closing)
+			clear_bit(SOCK_NOSPACE, &ts->sock->flags);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
 static void rds_tcp_state_change(struct sock *sk)
 {
-	struct rds_tcp_conn *conn;
+	struct rds_tcp_sock *ts;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	conn = sk->sk_user_data;
-	if (!conn)
+	ts = sk->sk_user_data;
+	if (!ts)
 		goto out;
 	switch (sk->sk_state) {
 	case TCP_SYN_SENT:
@@ -111,108 +114,111 @@ static void rds_tcp_state_change(struct sock *sk)
 	case TCP_FIN_WAIT2:
 		break;
 	case TCP_ESTABLISHED:
-		rds_tcp_established(conn);
+		rds_tcp_established(ts);
 		break;
 	default:
-		rds_tcp_ended(conn);
+		rds_tcp_ended(ts);
 		break;
 	}
-	wake_up(&conn->wait);
+	wake_up(&ts->wait);
 out:
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void rds_tcp_unblock(struct rds_tcp_conn *conn)
+static void rds_tcp_unblock(struct rds_tcp_sock *ts)
 {
-	if (!conn->tx_blocked || !sk_stream_is_writeable(conn->sock->sk))
+	if (!ts->tx_blocked || !sk_stream_is_writeable(ts->sock->sk))
 		return;
-	conn->tx_blocked = false;
-	rds_path_writable(conn->path);
+	ts->tx_blocked = false;
+	rds_path_writable(ts->path);
 }
 
 static void rds_tcp_write_space(struct sock *sk)
 {
-	struct rds_tcp_conn *conn;
+	struct rds_tcp_sock *ts;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	conn = sk->sk_user_data;
-	if (conn) {
-		rds_tcp_stat_inc(conn->tn, tcp_write_space_calls);
-		rds_tcp_report_acked(conn);
-		rds_tcp_unblock(conn);
-		if (unlikely(conn->closing))
-			wake_up(&conn->wait);
+	ts = sk->sk_user_data;
+	if (ts) {
+		rds_tcp_stat_inc(ts->tn, tcp_write_space_calls);
+		rds_tcp_report_acked(ts);
+		rds_tcp_unblock(ts);
+		if (unlikely(ts->closing))
+			wake_up(&ts->wait);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
 /**
- * rds_tcp_retry_later - memory was short
- * @conn: connection
+ * rds_tcp_retry_later - schedule another attempt after a shortage of memory
+ * @ts: connection
  */
-void rds_tcp_retry_later(struct rds_tcp_conn *conn)
+void rds_tcp_retry_later(struct rds_tcp_sock *ts)
 {
-	if (!conn->closed)
-		queue_delayed_work(rds_tcp_wq, &conn->retry, RDS_TCP_RETRY_TIME);
+	if (!ts->closed)
+		queue_delayed_work(rds_tcp_wq, &ts->retry, RDS_TCP_RETRY_TIME);
 }
 
 /**
- * rds_tcp_retry - receive what was left, send what found no memory
- * @work: of the connection
+ * rds_tcp_retry - receive and send again after a shortage of memory
+ * @work: rds_tcp_sock.retry
  */
 void rds_tcp_retry(struct work_struct *work)
 {
-	struct rds_tcp_conn *conn = container_of(to_delayed_work(work), struct rds_tcp_conn, retry);
-	struct sock *sk = conn->sock->sk;
+	struct rds_tcp_sock *ts = container_of(to_delayed_work(work),
+					       struct rds_tcp_sock, retry);
+	struct sock *sk = ts->sock->sk;
 
 	lock_sock(sk);
-	if (!conn->closed) {
-		if (conn->rx_stalled)
-			rds_tcp_receive(conn);
-		rds_tcp_unblock(conn);
-		if (conn->tx_blocked && tcp_rtx_and_write_queues_empty(sk))
-			rds_tcp_retry_later(conn);
-		wake_up(&conn->wait);
+	if (!ts->closed) {
+		if (ts->rx_stalled)
+			rds_tcp_receive(ts);
+		rds_tcp_unblock(ts);
+		if (ts->tx_blocked && tcp_rtx_and_write_queues_empty(sk))
+			rds_tcp_retry_later(ts);
+		wake_up(&ts->wait);
 	}
 	release_sock(sk);
 }
 
 /**
- * rds_tcp_conn_attach - let TCP tell us
- * @conn: connection of a path; nothing was sent over it
+ * rds_tcp_sock_attach - install the callbacks
+ * @ts: connection of a path, over which this host has sent no byte; the socket
+ *	is locked
  */
-void rds_tcp_conn_attach(struct rds_tcp_conn *conn)
+void rds_tcp_sock_attach(struct rds_tcp_sock *ts)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = ts->sock->sk;
 
 	sock_owned_by_me(sk);
 	write_lock_bh(&sk->sk_callback_lock);
-	conn->data_ready = sk->sk_data_ready;
-	conn->state_change = sk->sk_state_change;
-	conn->write_space = sk->sk_write_space;
-	rcu_assign_sk_user_data(sk, conn);
+	ts->data_ready = sk->sk_data_ready;
+	ts->state_change = sk->sk_state_change;
+	ts->write_space = sk->sk_write_space;
+	rcu_assign_sk_user_data(sk, ts);
 	sk->sk_data_ready = rds_tcp_data_ready;
 	sk->sk_state_change = rds_tcp_state_change;
 	sk->sk_write_space = rds_tcp_write_space;
 	write_unlock_bh(&sk->sk_callback_lock);
-	set_bit(SOCK_NOSPACE, &conn->sock->flags);
+	set_bit(SOCK_NOSPACE, &ts->sock->flags);
 }
 
 /**
- * rds_tcp_conn_detach - no callback of ours comes after this
- * @conn: connection
+ * rds_tcp_sock_detach - remove the callbacks; none of them runs after the
+ * return
+ * @ts: connection; the socket is locked
  */
-void rds_tcp_conn_detach(struct rds_tcp_conn *conn)
+void rds_tcp_sock_detach(struct rds_tcp_sock *ts)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = ts->sock->sk;
 
 	sock_owned_by_me(sk);
-	conn->closed = true;
+	ts->closed = true;
 	write_lock_bh(&sk->sk_callback_lock);
 	rcu_assign_sk_user_data(sk, NULL);
-	sk->sk_data_ready = conn->data_ready;
-	sk->sk_state_change = conn->state_change;
-	sk->sk_write_space = conn->write_space;
+	sk->sk_data_ready = ts->data_ready;
+	sk->sk_state_change = ts->state_change;
+	sk->sk_write_space = ts->write_space;
 	write_unlock_bh(&sk->sk_callback_lock);
-	clear_bit(SOCK_NOSPACE, &conn->sock->flags);
+	clear_bit(SOCK_NOSPACE, &ts->sock->flags);
 }

@@ -2,9 +2,10 @@
 /*
  * The end of a connection.
  *
- * What our TCP acknowledged, the peer takes for delivered, and the other way round.  So a
- * connection ends with a FIN; what the peer still sends is read up to its FIN, and what it has
- * acknowledged until then is reported, before the path goes on.
+ * A peer takes bytes that TCP has acknowledged for delivered.  So a connection
+ * ends with a FIN: the received bytes are read up to the peer's FIN, and the
+ * bytes that the peer has acknowledged until then are reported, before the path
+ * gets another connection.
  */
 #include <linux/tcp.h>
 #include <net/sock.h>
@@ -12,7 +13,7 @@
 
 #include "tcp.h"
 
-static bool conn_ended_by_peer(const struct sock *sk)
+static bool ts_ended_by_peer(const struct sock *sk)
 {
 	switch (READ_ONCE(sk->sk_state)) {
 	case TCP_CLOSE_WAIT:
@@ -26,79 +27,81 @@ static bool conn_ended_by_peer(const struct sock *sk)
 	}
 }
 
-static bool conn_drained(struct rds_tcp_conn *conn)
+static bool ts_drained(struct rds_tcp_sock *ts)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = ts->sock->sk;
 
-	if (!conn_ended_by_peer(sk) || READ_ONCE(conn->rx_stalled))
+	if (!ts_ended_by_peer(sk) || READ_ONCE(ts->rx_stalled))
 		return false;
 	/* The FIN is all that may be left on its way. */
 	return READ_ONCE(sk->sk_state) == TCP_CLOSE ||
-	       (int)(READ_ONCE(tcp_sk(sk)->write_seq) - READ_ONCE(tcp_sk(sk)->snd_una)) <= 1;
+	       (int)(READ_ONCE(tcp_sk(sk)->write_seq) -
+		     READ_ONCE(tcp_sk(sk)->snd_una)) <= 1;
 }
 
-/* The callbacks go on receiving and reporting meanwhile, and wake us. */
-static void conn_drain(struct rds_tcp_conn *conn)
+/* Meanwhile the callbacks receive and report, and wake this waiter. */
+static void ts_drain(struct rds_tcp_sock *ts)
 {
-	long timeout = conn_ended_by_peer(conn->sock->sk) ? RDS_TCP_LAST_ACK_TIME
-							   : RDS_TCP_DRAIN_TIME;
+	long timeout = ts_ended_by_peer(ts->sock->sk) ? RDS_TCP_LAST_ACK_TIME
+						: RDS_TCP_DRAIN_TIME;
 
-	kernel_sock_shutdown(conn->sock, SHUT_WR);
-	wait_event_timeout(conn->wait,
-			   conn_drained(conn) || READ_ONCE(conn->rx_state) == RDS_TCP_RX_DEAD,
+	kernel_sock_shutdown(ts->sock, SHUT_WR);
+	wait_event_timeout(ts->wait,
+			   ts_drained(ts) ||
+				   READ_ONCE(ts->rx_state) == RDS_TCP_RX_DEAD,
 			   timeout);
 }
 
-/* Begin to close.  Returns whether there is somebody to say good-bye to. */
-static bool conn_closing(struct rds_tcp_conn *conn)
+/* Begin to close.  Returns whether an orderly end with the peer is possible. */
+static bool ts_closing(struct rds_tcp_sock *ts)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = ts->sock->sk;
 	bool drain;
 
 	lock_sock(sk);
-	conn->closing = true;
-	rds_tcp_receive(conn);
-	drain = conn->up && conn->rx_state != RDS_TCP_RX_DEAD &&
-		(sk->sk_state != TCP_CLOSE || conn->rx_stalled);
+	ts->closing = true;
+	rds_tcp_receive(ts);
+	drain = ts->up && ts->rx_state != RDS_TCP_RX_DEAD &&
+		(sk->sk_state != TCP_CLOSE || ts->rx_stalled);
 	release_sock(sk);
 	return drain;
 }
 
-static void path_clear_conn(struct rds_path *path, struct rds_tcp_conn *conn)
+static void path_clear_sock(struct rds_path *path, struct rds_tcp_sock *ts)
 {
 	struct rds_tcp_path *tp = path->priv;
 
-	spin_lock_bh(&conn->tn->lock);
-	tp->conn = NULL;
-	list_del_init(&conn->node);
-	spin_unlock_bh(&conn->tn->lock);
+	spin_lock_bh(&ts->tn->lock);
+	tp->ts = NULL;
+	list_del_init(&ts->node);
+	spin_unlock_bh(&ts->tn->lock);
 }
 
 /* Implements &rds_transport.path_close */
 void rds_tcp_path_close(struct rds_path *path, bool graceful)
 {
 	struct rds_tcp_path *tp = path->priv;
-	struct rds_tcp_conn *conn = tp->conn;
+	struct rds_tcp_sock *ts = tp->ts;
 	struct sock *sk;
 
-	if (!conn)
+	if (!ts)
 		return;
-	sk = conn->sock->sk;
-	if (conn_closing(conn) && graceful)
-		conn_drain(conn);
+	sk = ts->sock->sk;
+	if (ts_closing(ts) && graceful)
+		ts_drain(ts);
 
 	lock_sock(sk);
-	rds_tcp_receive(conn);
-	rds_tcp_report_acked(conn);
-	rds_tcp_conn_detach(conn);
+	rds_tcp_receive(ts);
+	rds_tcp_report_acked(ts);
+	rds_tcp_sock_detach(ts);
 	release_sock(sk);
-	cancel_delayed_work_sync(&conn->retry);
-	path_clear_conn(path, conn);
+	cancel_delayed_work_sync(&ts->retry);
+	path_clear_sock(path, ts);
 
-	rds_rx_free(conn->inc);
+	rds_rx_free(ts->inc);
 	if (graceful)
-		rds_tcp_release_fin(conn->sock);
+		rds_tcp_release_fin(ts->sock);
 	else
-		rds_tcp_release_rst(conn->sock);
-	rds_tcp_conn_free(conn);
+		rds_tcp_release_rst(ts->sock);
+	rds_tcp_sock_free(ts);
 }

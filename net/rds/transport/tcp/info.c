@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * RDS_INFO_TCP_SOCKETS and RDS6_INFO_TCP_SOCKETS.  The figures are read without the socket's
- * lock: each is right, together they need not be of one moment.
+ * RDS_INFO_TCP_SOCKETS and RDS6_INFO_TCP_SOCKETS.  The values are read without
+ * the socket lock: each is valid, but they may be of different moments.
  */
 #include <linux/rds.h>
 #include <linux/tcp.h>
@@ -11,23 +11,25 @@
 
 #include "tcp.h"
 
-static void info_fill(const struct rds_tcp_conn *conn, struct rds6_info_tcp_socket *info)
+static void info_fill(const struct rds_tcp_sock *ts,
+		      struct rds6_info_tcp_socket *info)
 {
-	const struct inet_sock *inet = inet_sk(conn->sock->sk);
+	const struct inet_sock *inet = inet_sk(ts->sock->sk);
 
 	memset(info, 0, sizeof(*info));
-	info->local_addr = conn->path->addr->laddr;
+	info->local_addr = ts->path->addr->laddr;
 	info->local_port = inet->inet_sport;
-	info->peer_addr = conn->path->addr->faddr;
+	info->peer_addr = ts->path->addr->faddr;
 	info->peer_port = inet->inet_dport;
-	info->hdr_rem = rds_stream_hdr_rem(&conn->stream);
-	info->data_rem = READ_ONCE(conn->stream.body_left);
-	info->last_sent_nxt = READ_ONCE(conn->last_start);
-	info->last_expected_una = READ_ONCE(conn->last_end);
-	info->last_seen_una = READ_ONCE(conn->una);
+	info->hdr_rem = rds_stream_hdr_rem(&ts->stream);
+	info->data_rem = READ_ONCE(ts->stream.body_left);
+	info->last_sent_nxt = READ_ONCE(ts->last_start);
+	info->last_expected_una = READ_ONCE(ts->last_end);
+	info->last_seen_una = READ_ONCE(ts->una);
 }
 
-static void info_put_v4(struct rds_info_sink *sink, const struct rds_tcp_conn *conn,
+static void info_put_v4(struct rds_info_sink *sink,
+			const struct rds_tcp_sock *ts,
 			const struct rds6_info_tcp_socket *info6)
 {
 	struct rds_info_tcp_socket info = {
@@ -40,7 +42,7 @@ static void info_put_v4(struct rds_info_sink *sink, const struct rds_tcp_conn *c
 		.last_sent_nxt = info6->last_sent_nxt,
 		.last_expected_una = info6->last_expected_una,
 		.last_seen_una = info6->last_seen_una,
-		.tos = conn->path->addr->tos,
+		.tos = ts->path->addr->tos,
 	};
 
 	rds_info_put(sink, &info);
@@ -50,15 +52,15 @@ static void info_visit(struct net *net, struct rds_info_sink *sink, bool v4)
 {
 	struct rds_tcp_net *tn = rds_tcp_net(net);
 	struct rds6_info_tcp_socket info;
-	struct rds_tcp_conn *conn;
+	struct rds_tcp_sock *ts;
 
 	spin_lock_bh(&tn->lock);
-	list_for_each_entry(conn, &tn->conns, node) {
-		info_fill(conn, &info);
+	list_for_each_entry(ts, &tn->socks, node) {
+		info_fill(ts, &info);
 		if (!v4)
 			rds_info_put(sink, &info);
 		else if (ipv6_addr_v4mapped(&info.local_addr))
-			info_put_v4(sink, conn, &info);
+			info_put_v4(sink, ts, &info);
 	}
 	spin_unlock_bh(&tn->lock);
 }
@@ -75,8 +77,10 @@ static void info_v6(struct net *net, struct rds_info_sink *sink)
 
 void rds_tcp_info_init(void)
 {
-	rds_info_register(RDS_INFO_TCP_SOCKETS, sizeof(struct rds_info_tcp_socket), info_v4);
-	rds_info_register(RDS6_INFO_TCP_SOCKETS, sizeof(struct rds6_info_tcp_socket), info_v6);
+	rds_info_register(RDS_INFO_TCP_SOCKETS,
+			  sizeof(struct rds_info_tcp_socket), info_v4);
+	rds_info_register(RDS6_INFO_TCP_SOCKETS,
+			  sizeof(struct rds6_info_tcp_socket), info_v6);
 }
 
 void rds_tcp_info_exit(void)

@@ -2,13 +2,15 @@
 /*
  * The listeners of a namespace, and connections that peers open.
  *
- * One dual-stack listener is what there normally is.  If the port is taken for one family (or
- * IPv6 does not exist) the other gets one alone; what is missing is tried again every second.
+ * Normally one dual-stack socket listens.  If the port is taken for one family,
+ * or IPv6 does not exist, a socket listens for the other family alone; a
+ * missing one is opened again every second.
  */
 #include <linux/ipv6.h>
 #include <linux/tcp.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
+#include <net/rds/addr.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -16,13 +18,16 @@
 
 #define RDS_TCP_BACKLOG		64
 
-/* The namespace of a listener; NULL for one let go, and for children not accepted yet */
+/*
+ * The namespace of a listener; NULL for a detached one, and for children not
+ * accepted yet
+ */
 static struct rds_tcp_net *listener_net(struct sock *sk)
 {
 	return (void *)((uintptr_t)sk->sk_user_data & SK_USER_DATA_PTRMASK);
 }
 
-/* Under the lock of the new connection, not of the listener */
+/* Called under the lock of the new connection, not of the listener */
 static void listen_data_ready(struct sock *sk)
 {
 	struct rds_tcp_net *tn;
@@ -34,7 +39,7 @@ static void listen_data_ready(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Somebody aborted the listener (sock_diag can): open another one. */
+/* The listener was aborted, as sock_diag can do: open another one. */
 static void listen_state_change(struct sock *sk)
 {
 	struct rds_tcp_net *tn;
@@ -72,23 +77,28 @@ static int listener_bind(struct socket *sock, int family)
 
 	if (family == AF_INET)
 		ipv6_addr_set_v4mapped(htonl(INADDR_ANY), &any);
-	len = rds_tcp_sockaddr(&ss, &any, htons(RDS_TCP_PORT), 0);
+	len = rds_addr_write(&ss, &any, htons(RDS_TCP_PORT), 0);
 	return kernel_bind(sock, (struct sockaddr_unsized *)&ss, len);
 }
 
-/* bindv6only must not keep IPv4 out: the option is set either way. */
+/*
+ * The sysctl bindv6only must not decide whether IPv4 is served: set the option
+ * in both cases.
+ */
 static int listener_set_v6only(struct socket *sock, int v6only)
 {
-	return sock->ops->setsockopt(sock, SOL_IPV6, IPV6_V6ONLY, KERNEL_SOCKPTR(&v6only),
-				     sizeof(v6only));
+	return sock->ops->setsockopt(sock, SOL_IPV6, IPV6_V6ONLY,
+				     KERNEL_SOCKPTR(&v6only), sizeof(v6only));
 }
 
-static int listener_open(struct rds_tcp_net *tn, int family, int v6only, struct socket **res)
+static int listener_open(struct rds_tcp_net *tn, int family, int v6only,
+			 struct socket **res)
 {
 	struct socket *sock;
 	int err;
 
-	err = sock_create_kern(tn->net, family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	err = sock_create_kern(tn->net, family, SOCK_STREAM, IPPROTO_TCP,
+			       &sock);
 	if (err)
 		return err;
 	sock_set_reuseaddr(sock->sk);
@@ -143,7 +153,9 @@ static void listener_close(struct socket **sock)
 	if (!*sock)
 		return;
 	listener_detach((*sock)->sk);
-	/* A child that just arrived may be about to call listen_data_ready(). */
+	/*
+	 * A child that just arrived may be about to call listen_data_ready().
+	 */
 	synchronize_rcu();
 	sock_release(*sock);
 	*sock = NULL;
@@ -155,7 +167,8 @@ static void listen_try(struct rds_tcp_net *tn)
 
 	mutex_lock(&tn->listen_lock);
 	for (i = 0; i < RDS_TCP_LISTENERS; i++)
-		if (tn->listener[i] && tn->listener[i]->sk->sk_state != TCP_LISTEN)
+		if (tn->listener[i] &&
+		    tn->listener[i]->sk->sk_state != TCP_LISTEN)
 			listener_close(&tn->listener[i]);
 	err = READ_ONCE(tn->stopping) ? 0 : listen_complete(tn);
 	if (err) {
@@ -164,7 +177,8 @@ static void listen_try(struct rds_tcp_net *tn)
 					     RDS_TCP_PORT, err);
 		queue_delayed_work(rds_tcp_wq, &tn->listen_work, HZ);
 	} else if (tn->listen_failed) {
-		net_info_ratelimited("rds_tcp: listening on port %u\n", RDS_TCP_PORT);
+		net_info_ratelimited("rds_tcp: listening on port %u\n",
+				     RDS_TCP_PORT);
 	}
 	WRITE_ONCE(tn->listen_failed, err);
 	mutex_unlock(&tn->listen_lock);
@@ -173,11 +187,13 @@ static void listen_try(struct rds_tcp_net *tn)
 
 static void listen_worker(struct work_struct *work)
 {
-	listen_try(container_of(to_delayed_work(work), struct rds_tcp_net, listen_work));
+	listen_try(container_of(to_delayed_work(work), struct rds_tcp_net,
+				listen_work));
 }
 
 /**
- * rds_tcp_listen_kick - the namespace is in use: look again for a port that was taken
+ * rds_tcp_listen_kick - try to open missing listeners now, as the namespace is
+ * in use
  * @tn: namespace
  */
 void rds_tcp_listen_kick(struct rds_tcp_net *tn)
@@ -186,7 +202,7 @@ void rds_tcp_listen_kick(struct rds_tcp_net *tn)
 		mod_delayed_work(rds_tcp_wq, &tn->listen_work, 0);
 }
 
-/* The addresses of an accepted socket, as the core wants them */
+/* Fill in the addresses of an accepted socket in the form of the core. */
 static void accepted_addr(const struct sock *sk, struct rds_path_addr *addr)
 {
 	const struct inet_sock *inet = inet_sk(sk);
@@ -201,10 +217,12 @@ static void accepted_addr(const struct sock *sk, struct rds_path_addr *addr)
 	addr->laddr = sk->sk_v6_rcv_saddr;
 	addr->faddr = sk->sk_v6_daddr;
 	/*
-	 * Only link-local addresses need an interface.  A socket that is bound to one for
-	 * another reason (VRF) must find the connection that was made by dialling.
+	 * Only link-local addresses need an interface.  A socket that is bound
+	 * to one for another reason (VRF) must find the connection that was
+	 * made by dialling.
 	 */
-	if (!((ipv6_addr_type(&addr->laddr) | ipv6_addr_type(&addr->faddr)) & IPV6_ADDR_LINKLOCAL))
+	if (!((ipv6_addr_type(&addr->laddr) | ipv6_addr_type(&addr->faddr)) &
+	      IPV6_ADDR_LINKLOCAL))
 		return;
 	addr->ifindex = READ_ONCE(sk->sk_bound_dev_if);
 	if (!addr->ifindex)
@@ -212,13 +230,14 @@ static void accepted_addr(const struct sock *sk, struct rds_path_addr *addr)
 #endif
 }
 
-/* Nobody can have sent anything over it that still matters. */
+/* The connection is over, and no received byte is left to deliver. */
 static bool accepted_stale(const struct sock *sk)
 {
-	return sk->sk_state == TCP_CLOSE && skb_queue_empty_lockless(&sk->sk_receive_queue);
+	return sk->sk_state == TCP_CLOSE &&
+	       skb_queue_empty_lockless(&sk->sk_receive_queue);
 }
 
-/* The listener's callbacks were copied when the connection was made. */
+/* An accepted socket starts with copies of the listener's callbacks. */
 static void accepted_reset_callbacks(struct rds_tcp_net *tn, struct sock *sk)
 {
 	write_lock_bh(&sk->sk_callback_lock);
@@ -229,7 +248,7 @@ static void accepted_reset_callbacks(struct rds_tcp_net *tn, struct sock *sk)
 
 static void accept_one(struct rds_tcp_net *tn, struct socket *sock)
 {
-	struct rds_tcp_conn *conn = NULL;
+	struct rds_tcp_sock *ts = NULL;
 	struct rds_path_addr addr;
 
 	accepted_reset_callbacks(tn, sock->sk);
@@ -242,16 +261,16 @@ static void accept_one(struct rds_tcp_net *tn, struct socket *sock)
 	if (accepted_stale(sock->sk))
 		rds_tcp_stat_inc(tn, tcp_listen_closed_stale);
 	else
-		conn = rds_tcp_conn_new(tn, sock);
-	if (!conn) {
+		ts = rds_tcp_sock_new(tn, sock);
+	if (!ts) {
 		rds_tcp_release_rst(sock);
 		return;
 	}
 	rds_tcp_tune(tn, sock);
-	if (rds_path_incoming(&rds_tcp_transport, tn->net, &addr, conn))
+	if (rds_path_incoming(&rds_tcp_transport, tn->net, &addr, ts))
 		return;
 	rds_tcp_stat_inc(tn, tcp_connect_raced);
-	rds_tcp_conn_drop(tn->net, conn);
+	rds_tcp_refuse(tn->net, ts);
 }
 
 static struct socket *accept_next(struct rds_tcp_net *tn)
@@ -271,7 +290,8 @@ static struct socket *accept_next(struct rds_tcp_net *tn)
 		sock = NULL;
 		/* Short of memory: the rest stays in the backlog. */
 		if (err != -EAGAIN && !tn->stopping)
-			queue_delayed_work(rds_tcp_wq, &tn->listen_work, HZ / 10);
+			queue_delayed_work(rds_tcp_wq, &tn->listen_work,
+					   HZ / 10);
 	}
 	mutex_unlock(&tn->listen_lock);
 	return sock;
@@ -279,7 +299,8 @@ static struct socket *accept_next(struct rds_tcp_net *tn)
 
 static void accept_worker(struct work_struct *work)
 {
-	struct rds_tcp_net *tn = container_of(work, struct rds_tcp_net, accept_work);
+	struct rds_tcp_net *tn = container_of(work, struct rds_tcp_net,
+					      accept_work);
 	struct socket *sock;
 
 	while (!READ_ONCE(tn->stopping)) {
@@ -304,11 +325,11 @@ void rds_tcp_listen_init(struct rds_tcp_net *tn)
 }
 
 /**
- * rds_tcp_listen_stop - take no more connections in
+ * rds_tcp_listen_stop - accept no more connections
  * @tn: namespace
  *
- * An RCU grace period passes before rds_tcp_listen_exit(): listen_data_ready() is not called
- * under the listener's lock.
+ * An RCU grace period passes before rds_tcp_listen_exit(): listen_data_ready()
+ * is not called under the listener's lock.
  */
 void rds_tcp_listen_stop(struct rds_tcp_net *tn)
 {
@@ -330,7 +351,7 @@ void rds_tcp_listen_exit(struct rds_tcp_net *tn)
 {
 	int i;
 
-	/* Either can queue the other. */
+	/* Each of the two works can queue the other. */
 	cancel_work_sync(&tn->accept_work);
 	cancel_delayed_work_sync(&tn->listen_work);
 	cancel_work_sync(&tn->accept_work);

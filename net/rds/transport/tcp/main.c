@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The TCP transport of RDS as a module: its description for the core, and its life in every
- * network namespace.
+ * The TCP transport of RDS as a module: its description for the core, and its
+ * life in every network namespace.
  */
 #include <linux/module.h>
 #include <linux/rds.h>
@@ -14,7 +14,10 @@ struct workqueue_struct *rds_tcp_wq;
 static unsigned int rds_tcp_net_id;
 
 #define RDS_TCP_STAT_NAME(name)	#name,
-static const char *const rds_tcp_stat_names[] = { RDS_TCP_STATS(RDS_TCP_STAT_NAME) };
+static const char *const rds_tcp_stat_names[] = {
+	RDS_TCP_STATS(RDS_TCP_STAT_NAME)
+};
+
 #undef RDS_TCP_STAT_NAME
 
 struct rds_tcp_net *rds_tcp_net(struct net *net)
@@ -22,14 +25,11 @@ struct rds_tcp_net *rds_tcp_net(struct net *net)
 	return net_generic(net, rds_tcp_net_id);
 }
 
-/* Implements &rds_transport.map_tos: any type of service may be asked for, and there is one. */
+/*
+ * Implements &rds_transport.map_tos: every requested type of service is valid,
+ * all map to one.
+ */
 static u8 rds_tcp_map_tos(u8 tos)
-{
-	return 0;
-}
-
-/* Implements &rds_transport.path_init: the core zeroes the private part, and that will do. */
-static int rds_tcp_path_init(struct rds_path *path)
 {
 	return 0;
 }
@@ -39,7 +39,7 @@ static void rds_tcp_path_free(struct rds_path *path)
 {
 	struct rds_tcp_path *tp = path->priv;
 
-	WARN_ON_ONCE(tp->conn);
+	WARN_ON_ONCE(tp->ts);
 }
 
 /* Implements &rds_transport.stats */
@@ -68,12 +68,11 @@ const struct rds_transport rds_tcp_transport = {
 	.stat_names	= rds_tcp_stat_names,
 	.addr_local	= rds_tcp_addr_local,
 	.map_tos	= rds_tcp_map_tos,
-	.path_init	= rds_tcp_path_init,
 	.path_free	= rds_tcp_path_free,
 	.path_connect	= rds_tcp_path_connect,
 	.path_attach	= rds_tcp_path_attach,
 	.path_close	= rds_tcp_path_close,
-	.conn_drop	= rds_tcp_conn_drop,
+	.refuse		= rds_tcp_refuse,
 	.xmit		= rds_tcp_xmit,
 	.stats		= rds_tcp_stats,
 };
@@ -85,7 +84,7 @@ static int __net_init rds_tcp_net_init(struct net *net)
 
 	tn->net = net;
 	spin_lock_init(&tn->lock);
-	INIT_LIST_HEAD(&tn->conns);
+	INIT_LIST_HEAD(&tn->socks);
 	tn->stats = alloc_percpu(struct rds_tcp_stats);
 	if (!tn->stats)
 		return -ENOMEM;
@@ -100,7 +99,7 @@ static int __net_init rds_tcp_net_init(struct net *net)
 	return 0;
 }
 
-/* The core of network namespaces lets an RCU grace period pass between this and the exit. */
+/* The network stack lets an RCU grace period pass between this and the exit. */
 static void __net_exit rds_tcp_net_pre_exit(struct net *net)
 {
 	struct rds_tcp_net *tn = rds_tcp_net(net);
@@ -115,7 +114,7 @@ static void __net_exit rds_tcp_net_exit(struct net *net)
 
 	rds_tcp_listen_exit(tn);
 	rds_transport_net_exit(&rds_tcp_transport, net);
-	WARN_ON_ONCE(atomic_read(&tn->nr_conns));
+	WARN_ON_ONCE(atomic_read(&tn->nr_socks));
 	free_percpu(tn->stats);
 }
 
@@ -129,18 +128,18 @@ static struct pernet_operations rds_tcp_net_ops = {
 
 static int __init rds_tcp_init(void)
 {
-	int err = rds_tcp_conn_init();
+	int err = rds_tcp_sock_init();
 
 	if (err)
 		return err;
 	err = -ENOMEM;
 	rds_tcp_wq = alloc_workqueue("rds_tcp", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!rds_tcp_wq)
-		goto out_conn;
+		goto out_ts;
 	err = rds_transport_register(&rds_tcp_transport);
 	if (err)
 		goto out_wq;
-	/* A device, so that it leaves a namespace while that can still send. */
+	/* As a device: its exit runs while the namespace can still send. */
 	err = register_pernet_device(&rds_tcp_net_ops);
 	if (err)
 		goto out_transport;
@@ -151,8 +150,8 @@ out_transport:
 	rds_transport_unregister(&rds_tcp_transport);
 out_wq:
 	destroy_workqueue(rds_tcp_wq);
-out_conn:
-	rds_tcp_conn_exit();
+out_ts:
+	rds_tcp_sock_exit();
 	return err;
 }
 module_init(rds_tcp_init);
@@ -163,7 +162,7 @@ static void __exit rds_tcp_exit(void)
 	unregister_pernet_device(&rds_tcp_net_ops);
 	rds_transport_unregister(&rds_tcp_transport);
 	destroy_workqueue(rds_tcp_wq);
-	rds_tcp_conn_exit();
+	rds_tcp_sock_exit();
 }
 module_exit(rds_tcp_exit);
 

@@ -2,10 +2,11 @@
 /*
  * Messages out of TCP's receive queue.
  *
- * One run takes all that is there, straight from the callback.  Headers and the payload of
- * small messages are copied out of the socket buffers, larger payload is referenced.  When
- * memory is short the bytes stay in TCP's queue (its window closes in the end) and a timer
- * tries again; nothing is lost, and nothing is allocated because a header announces it.
+ * One run takes all received bytes, directly in the callback.  Headers and the
+ * payload of small messages are copied out of the socket buffers, larger
+ * payload is referenced.  When memory is short the bytes stay in TCP's queue,
+ * whose window closes in the end, and a timer tries again.  No byte is lost,
+ * and no memory is allocated only because a header announces a length.
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -15,77 +16,88 @@
 
 #include "tcp.h"
 
-/* One run over the queue */
+/* State of one run over the queue */
 struct rds_tcp_rx {
-	struct rds_tcp_conn	*conn;
+	struct rds_tcp_sock	*ts;
 	struct rds_rx_batch	batch;
 	bool			stop;
 };
 
 static void rx_die(struct rds_tcp_rx *rx, enum rds_drop_reason why)
 {
-	struct rds_tcp_conn *conn = rx->conn;
+	struct rds_tcp_sock *ts = rx->ts;
 
-	conn->rx_state = RDS_TCP_RX_DEAD;
+	ts->rx_state = RDS_TCP_RX_DEAD;
 	rx->stop = true;
-	if (!conn->closing)
-		rds_path_lost(conn->path, why);
+	if (!ts->closing)
+		rds_path_lost(ts->path, why);
 }
 
+/* No byte is dropped: the bytes not taken now stay in TCP's queue. */
 static void rx_stall(struct rds_tcp_rx *rx)
 {
 	rx->stop = true;
-	rx->conn->rx_stalled = true;
-	rds_drop(rx->conn->tn->net, RDS_DROP_NO_MEMORY);
-	rds_tcp_retry_later(rx->conn);
+	rx->ts->rx_stalled = true;
+	rds_rx_delayed(rx->ts->path);
+	rds_tcp_retry_later(rx->ts);
 }
 
 static void rx_message_end(struct rds_tcp_rx *rx)
 {
-	struct rds_tcp_conn *conn = rx->conn;
-	struct rds_incoming *inc = conn->inc;
+	struct rds_tcp_sock *ts = rx->ts;
+	struct rds_incoming *inc = ts->inc;
 
-	conn->rx_state = RDS_TCP_RX_HEADER;
-	conn->inc = NULL;
-	conn->buf = NULL;
+	ts->rx_state = RDS_TCP_RX_HEADER;
+	ts->inc = NULL;
+	ts->buf = NULL;
 	if (inc)
-		rds_rx_deliver(&rx->batch, inc, &conn->stream.hdr.wire);
+		rds_rx_deliver(&rx->batch, inc, &ts->stream.hdr.wire);
 }
 
-/* The header is there: get a message to hold what follows.  False without memory. */
+/*
+ * The header is complete: allocate the message for its payload.  False without
+ * memory.
+ */
 static bool rx_message_begin(struct rds_tcp_rx *rx)
 {
-	struct rds_tcp_conn *conn = rx->conn;
-	u32 len = conn->stream.body_left;
-	/* A map is what has this flag and no other; the core wants it in one piece. */
-	bool map = conn->stream.hdr.wire.flags == RDS_WIRE_F_CONG;
+	struct rds_tcp_sock *ts = rx->ts;
+	u32 len = ts->stream.body_left;
+	/*
+	 * A message with this flag alone is a map; the core needs it in one
+	 * buffer.
+	 */
+	bool map = ts->stream.hdr.wire.flags == RDS_WIRE_F_CONG;
 
 	if (map && len != RDS_CONG_MAP_BYTES) {
-		rds_drop(conn->tn->net, RDS_DROP_BAD_MAP);
-		conn->rx_state = RDS_TCP_RX_SKIP;
+		rds_drop(ts->tn->net, RDS_DROP_BAD_MAP);
+		ts->rx_state = RDS_TCP_RX_SKIP;
 	} else {
-		conn->inc = rds_rx_alloc(conn->path, len, map, GFP_ATOMIC);
-		if (!conn->inc) {
-			conn->rx_state = RDS_TCP_RX_ALLOC;
+		ts->inc = rds_rx_alloc(ts->path, len, map, GFP_ATOMIC);
+		if (!ts->inc) {
+			ts->rx_state = RDS_TCP_RX_ALLOC;
 			rx_stall(rx);
 			return false;
 		}
-		conn->buf = rds_rx_buffer(conn->inc);
-		conn->rx_state = conn->buf ? RDS_TCP_RX_COPY : RDS_TCP_RX_REF;
+		ts->buf = rds_rx_buffer(ts->inc);
+		ts->rx_state = ts->buf ? RDS_TCP_RX_COPY : RDS_TCP_RX_REF;
 	}
 	if (!len)
 		rx_message_end(rx);
 	return true;
 }
 
-/* Contiguous bytes; stops early before payload that is to be referenced.  Returns those used. */
+/*
+ * Parse contiguous bytes, up to payload that is to be referenced.  Returns the
+ * number parsed.
+ */
 static size_t rx_bytes(struct rds_tcp_rx *rx, const u8 *p, size_t n)
 {
-	struct rds_tcp_conn *conn = rx->conn;
+	struct rds_tcp_sock *ts = rx->ts;
 	size_t done = 0, used;
 
-	while (done < n && !rx->stop && conn->rx_state != RDS_TCP_RX_REF) {
-		enum rds_stream_ev ev = rds_stream_feed(&conn->stream, p + done, n - done, &used);
+	while (done < n && !rx->stop && ts->rx_state != RDS_TCP_RX_REF) {
+		enum rds_stream_ev ev = rds_stream_feed(&ts->stream, p + done,
+							n - done, &used);
 
 		switch (ev) {
 		case RDS_STREAM_NEED_MORE:
@@ -95,9 +107,9 @@ static size_t rx_bytes(struct rds_tcp_rx *rx, const u8 *p, size_t n)
 			break;
 		case RDS_STREAM_BODY:
 		case RDS_STREAM_BODY_END:
-			if (conn->rx_state == RDS_TCP_RX_COPY) {
-				memcpy(conn->buf, p + done, used);
-				conn->buf += used;
+			if (ts->rx_state == RDS_TCP_RX_COPY) {
+				memcpy(ts->buf, p + done, used);
+				ts->buf += used;
 			}
 			if (ev == RDS_STREAM_BODY_END)
 				rx_message_end(rx);
@@ -111,26 +123,32 @@ static size_t rx_bytes(struct rds_tcp_rx *rx, const u8 *p, size_t n)
 	return done;
 }
 
-/* Payload that is kept where it is; returns how much of it. */
-static size_t rx_reference(struct rds_tcp_rx *rx, struct sk_buff *skb, unsigned int off, size_t n)
+/*
+ * Reference payload in the socket buffer.  Returns the number of bytes
+ * referenced.
+ */
+static size_t rx_reference(struct rds_tcp_rx *rx, struct sk_buff *skb,
+			   unsigned int off, size_t n)
 {
-	struct rds_tcp_conn *conn = rx->conn;
-	size_t take = min_t(size_t, n, conn->stream.body_left);
+	struct rds_tcp_sock *ts = rx->ts;
+	size_t take = min_t(size_t, n, ts->stream.body_left);
 	size_t used;
 
-	if (!rds_rx_add_skb(conn->inc, skb, off, take, GFP_ATOMIC)) {
+	if (!rds_rx_add_skb(ts->inc, skb, off, take, GFP_ATOMIC)) {
 		rx_stall(rx);
 		return 0;
 	}
-	if (rds_stream_feed(&conn->stream, NULL, take, &used) == RDS_STREAM_BODY_END)
+	if (rds_stream_feed(&ts->stream, NULL, take, &used) ==
+	    RDS_STREAM_BODY_END)
 		rx_message_end(rx);
 	return take;
 }
 
 /*
- * Where the link is memory (veth), fragments can be pages that the sending process lent for a
- * zero-copy send and writes to again once we have acknowledged them.  Such pages, and no others
- * that get here, belong to a mapping.  False without memory.
+ * Where the link is memory (veth), a fragment can be a page of the sending
+ * process, which writes to the page again once this host has acknowledged it
+ * (zero-copy send).  Of all pages that arrive here only these have a mapping;
+ * they are replaced by copies.  False without memory.
  */
 static bool rx_own_pages(struct sk_buff *skb)
 {
@@ -146,20 +164,30 @@ static bool rx_own_pages(struct sk_buff *skb)
 	return true;
 }
 
-/* The bytes, if they are in one place, as those of small messages mostly are; or NULL. */
-static const u8 *rx_contiguous(const struct sk_buff *skb, unsigned int off, size_t len)
+/*
+ * The bytes if they are contiguous, as those of small messages mostly are, or
+ * NULL.
+ */
+static const u8 *rx_contiguous(const struct sk_buff *skb, unsigned int off,
+			       size_t len)
 {
 	unsigned int head = skb_headlen(skb);
 
 	if (off + len <= head)
 		return skb->data + off;
-	if (off >= head && skb_shinfo(skb)->nr_frags == 1 && !skb_has_frag_list(skb))
-		return (const u8 *)skb_frag_address(&skb_shinfo(skb)->frags[0]) + off - head;
+	if (off >= head && skb_shinfo(skb)->nr_frags == 1 &&
+	    !skb_has_frag_list(skb))
+		return (const u8 *)skb_frag_address(&skb_shinfo(skb)->frags[0]) +
+		       off - head;
 	return NULL;
 }
 
-/* tcp_read_sock() calls this for every buffer in the queue; returns the bytes done with. */
-static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int off, size_t len)
+/*
+ * tcp_read_sock() calls this for every buffer in the queue.  Returns the bytes
+ * consumed.
+ */
+static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
+		    unsigned int off, size_t len)
 {
 	struct rds_tcp_rx *rx = desc->arg.data;
 	struct skb_seq_state st;
@@ -179,7 +207,7 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 		return done;
 	skb_prepare_seq_read(skb, off, off + len, &st);
 	while (done < len && !rx->stop) {
-		if (rx->conn->rx_state == RDS_TCP_RX_REF) {
+		if (rx->ts->rx_state == RDS_TCP_RX_REF) {
 			done += rx_reference(rx, skb, off + done, len - done);
 			continue;
 		}
@@ -193,23 +221,23 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 }
 
 /**
- * rds_tcp_receive - deliver what is in TCP's queue
- * @conn: connection; the socket is locked
+ * rds_tcp_receive - deliver the messages in TCP's queue
+ * @ts: connection; the socket is locked
  */
-void rds_tcp_receive(struct rds_tcp_conn *conn)
+void rds_tcp_receive(struct rds_tcp_sock *ts)
 {
-	struct rds_tcp_rx rx = { .conn = conn };
+	struct rds_tcp_rx rx = { .ts = ts };
 	read_descriptor_t desc = { .arg.data = &rx, .count = 1 };
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = ts->sock->sk;
 
 	sock_owned_by_me(sk);
-	if (!conn->up || conn->rx_state == RDS_TCP_RX_DEAD)
+	if (!ts->up || ts->rx_state == RDS_TCP_RX_DEAD)
 		return;
-	conn->rx_stalled = false;
-	rds_rx_begin(&rx.batch, conn->path);
-	if (conn->rx_state != RDS_TCP_RX_ALLOC || rx_message_begin(&rx))
+	ts->rx_stalled = false;
+	rds_rx_begin(&rx.batch, ts->path);
+	if (ts->rx_state != RDS_TCP_RX_ALLOC || rx_message_begin(&rx))
 		tcp_read_sock(sk, &desc, rx_actor);
-	/* Urgent data is nothing RDS knows; TCP would stop reading there for good. */
+	/* RDS has no urgent data, and TCP would not read past it. */
 	if (unlikely(tcp_sk(sk)->urg_data))
 		rx_die(&rx, RDS_DROP_BAD_FRAME);
 	rds_rx_end(&rx.batch);

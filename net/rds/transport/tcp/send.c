@@ -2,8 +2,9 @@
 /*
  * Messages into TCP's send queue.
  *
- * All that the core has is shown to TCP as one vector, under one hold of the socket lock.
- * Nothing waits for more to come: MSG_MORE only says that the rest of this very batch follows.
+ * All messages of a batch are given to TCP as one vector, under one hold of the
+ * socket lock.  No message waits for later ones: MSG_MORE only says that the
+ * rest of the same batch follows.
  */
 #include <linux/tcp.h>
 #include <linux/uio.h>
@@ -12,12 +13,16 @@
 
 #include "tcp.h"
 
-/* Small fragments are cheaper to copy than to count and to carry as fragments. */
-static int send_vector(struct sock *sk, struct bio_vec *bv, unsigned int nr, size_t bytes,
-		       bool more)
+/*
+ * Copying a small fragment is cheaper than the reference and the fragment of a
+ * socket buffer.
+ */
+static int send_vector(struct sock *sk, struct bio_vec *bv, unsigned int nr,
+		       size_t bytes, bool more)
 {
 	struct msghdr msg = {
-		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0),
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL |
+			     (more ? MSG_MORE : 0),
 	};
 
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, bv, nr, bytes);
@@ -27,7 +32,8 @@ static int send_vector(struct sock *sk, struct bio_vec *bv, unsigned int nr, siz
 }
 
 /* For RDS_INFO_TCP_SOCKETS: where the message begun last starts and ends */
-static void note_last(struct rds_tcp_conn *conn, const struct rds_tx_batch *batch, u32 write_seq)
+static void note_last(struct rds_tcp_sock *ts, const struct rds_tx_batch *batch,
+		      u32 write_seq)
 {
 	const struct rds_tx_msg *m = batch->cur;
 	u32 start = write_seq - batch->off;
@@ -40,38 +46,43 @@ static void note_last(struct rds_tcp_conn *conn, const struct rds_tx_batch *batc
 		m = list_entry(last, struct rds_tx_msg, list);
 		start = write_seq - m->bytes;
 	}
-	WRITE_ONCE(conn->last_start, start);
-	WRITE_ONCE(conn->last_end, start + m->bytes);
+	WRITE_ONCE(ts->last_start, start);
+	WRITE_ONCE(ts->last_end, start + m->bytes);
 }
 
-static enum rds_tx_result send_blocked(struct rds_tcp_conn *conn)
+static enum rds_tx_result send_blocked(struct rds_tcp_sock *ts)
 {
-	struct sock *sk = conn->sock->sk;
+	struct sock *sk = ts->sock->sk;
 
-	rds_tcp_stat_inc(conn->tn, tcp_sndbuf_full);
+	rds_tcp_stat_inc(ts->tn, tcp_sndbuf_full);
 	/*
-	 * Acknowledgements are processed under the socket lock, which is ours: the one that
-	 * makes room comes after this.
+	 * TCP processes acknowledgements under the socket lock, which this
+	 * context holds: the acknowledgement that makes room comes after this.
 	 */
-	conn->tx_blocked = true;
-	set_bit(SOCK_NOSPACE, &conn->sock->flags);
-	/* With nothing in flight it was memory that was missing, and none will come. */
+	ts->tx_blocked = true;
+	set_bit(SOCK_NOSPACE, &ts->sock->flags);
+	/*
+	 * With no byte in flight memory was short, and no acknowledgement will
+	 * come.
+	 */
 	if (tcp_rtx_and_write_queues_empty(sk))
-		rds_tcp_retry_later(conn);
+		rds_tcp_retry_later(ts);
 	return RDS_TX_BLOCKED;
 }
 
-static enum rds_tx_result send_batch(struct rds_tcp_conn *conn, struct rds_tx_batch *batch)
+static enum rds_tx_result send_batch(struct rds_tcp_sock *ts,
+				     struct rds_tx_batch *batch)
 {
-	struct rds_tcp_path *tp = conn->path->priv;
-	struct sock *sk = conn->sock->sk;
+	struct rds_tcp_path *tp = ts->path->priv;
+	struct sock *sk = ts->sock->sk;
 	unsigned int nr;
 	size_t bytes;
 	bool more;
 	int ret;
 
-	conn->tx_blocked = false;
-	while ((nr = rds_tx_fill_bvec(batch, tp->bv, ARRAY_SIZE(tp->bv), &bytes))) {
+	ts->tx_blocked = false;
+	while ((nr = rds_tx_fill_bvec(batch, tp->bv, ARRAY_SIZE(tp->bv),
+				      &bytes))) {
 		more = nr == ARRAY_SIZE(tp->bv);
 		if (more)
 			bytes -= tp->bv[--nr].bv_len;
@@ -81,26 +92,27 @@ static enum rds_tx_result send_batch(struct rds_tcp_conn *conn, struct rds_tx_ba
 			continue;
 		}
 		if (ret == -EAGAIN)
-			return send_blocked(conn);
-		rds_path_lost(conn->path, RDS_DROP_SEND_ERROR);
+			return send_blocked(ts);
+		rds_path_lost(ts->path, RDS_DROP_SEND_ERROR);
 		return RDS_TX_FAILED;
 	}
 	return RDS_TX_DONE;
 }
 
 /* Implements &rds_transport.xmit */
-enum rds_tx_result rds_tcp_xmit(struct rds_path *path, struct rds_tx_batch *batch)
+enum rds_tx_result rds_tcp_xmit(struct rds_path *path,
+				struct rds_tx_batch *batch)
 {
 	struct rds_tcp_path *tp = path->priv;
-	struct rds_tcp_conn *conn = tp->conn;
-	struct sock *sk = conn->sock->sk;
+	struct rds_tcp_sock *ts = tp->ts;
+	struct sock *sk = ts->sock->sk;
 	enum rds_tx_result res;
 
 	lock_sock(sk);
-	if (!test_bit(SOCK_NOSPACE, &conn->sock->flags))
-		set_bit(SOCK_NOSPACE, &conn->sock->flags);
-	res = send_batch(conn, batch);
-	note_last(conn, batch, tcp_sk(sk)->write_seq);
+	if (!test_bit(SOCK_NOSPACE, &ts->sock->flags))
+		set_bit(SOCK_NOSPACE, &ts->sock->flags);
+	res = send_batch(ts, batch);
+	note_last(ts, batch, tcp_sk(sk)->write_seq);
 	release_sock(sk);
 	return res;
 }

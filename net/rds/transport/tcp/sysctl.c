@@ -2,8 +2,8 @@
 /*
  * /proc/sys/net/rds/tcp, in every namespace.
  *
- * The handler finds its namespace through the table that was registered for it: a file may be
- * written by a process of another namespace, or of none any more.
+ * The handler finds its namespace through the table that was registered for it,
+ * because a process of another namespace may write the file.
  */
 #include <linux/slab.h>
 #include <linux/sysctl.h>
@@ -14,13 +14,15 @@
 static int rds_tcp_sndbuf_min = SOCK_MIN_SNDBUF;
 static int rds_tcp_rcvbuf_min = SOCK_MIN_RCVBUF;
 
-/* 0 gives the size back to TCP's own judgement; any write makes the connections anew. */
-static int buf_handler(RDS_CTL_CONST struct ctl_table *ctl, int write, void *buffer, size_t *lenp,
-		       loff_t *ppos)
+/* 0: TCP tunes the size.  Any write resets the connections of the namespace. */
+static int buf_handler(RDS_CTL_CONST struct ctl_table *ctl, int write,
+		       void *buffer, size_t *lenp, loff_t *ppos)
 {
 	struct rds_tcp_net *tn = ctl->extra2;
 	int val = READ_ONCE(*(int *)ctl->data);
-	struct ctl_table tmp = { .data = &val, .maxlen = sizeof(val), .mode = ctl->mode };
+	struct ctl_table tmp = { .data = &val,
+				 .maxlen = sizeof(val),
+				 .mode = ctl->mode };
 	int err = proc_dointvec(&tmp, write, buffer, lenp, ppos);
 
 	if (err || !write)
@@ -28,7 +30,8 @@ static int buf_handler(RDS_CTL_CONST struct ctl_table *ctl, int write, void *buf
 	if (val && val < *(int *)ctl->extra1)
 		return -EINVAL;
 	WRITE_ONCE(*(int *)ctl->data, val);
-	rds_path_reset_all(&rds_tcp_transport, tn->net, RDS_DROP_LOCAL_RECONFIG);
+	rds_path_reset_all(&rds_tcp_transport, tn->net,
+			   RDS_DROP_LOCAL_RECONFIG);
 	return 0;
 }
 
@@ -70,7 +73,7 @@ int rds_tcp_sysctl_init(struct rds_tcp_net *tn)
 	return -ENOMEM;
 }
 
-/* On return no handler runs. */
+/* No handler runs after the return. */
 void rds_tcp_sysctl_exit(struct rds_tcp_net *tn)
 {
 	unregister_net_sysctl_table(tn->sysctl);

@@ -2,33 +2,39 @@
 /*
  * RDS over TCP.
  *
- * Objects.  A struct rds_tcp_net per network namespace; a struct rds_tcp_path per path of the
- * core (its private part); a struct rds_tcp_conn per TCP socket, whoever opened it.
+ * Objects.  A struct rds_tcp_net per network namespace; a struct rds_tcp_path
+ * per path of the core (its private part); a struct rds_tcp_sock per TCP
+ * socket, dialled or accepted.
  *
- * Lifetime.  An rds_tcp_conn owns its socket, and has one owner itself:
+ * Lifetime.  An rds_tcp_sock owns its socket, and has one owner itself:
  *
  *   - listen.c, from accept to rds_path_incoming();
- *   - the core, while it keeps an accepted one for later (no callback of ours is installed);
- *   - its path, as rds_tcp_path.conn, from path_connect or path_attach to path_close.
+ *   - the core, while it defers an accepted one (no callback of this module is
+ *     installed);
+ *   - its path, as rds_tcp_path.ts, from path_connect or path_attach to
+ *     path_close.
  *
- * The socket's sk_user_data refers to it while callbacks are installed.  They are installed and
- * removed under the socket lock, and TCP calls them under the socket lock only, so that none is
- * running or about to once rds_tcp_conn_detach() has returned.
+ * The socket's sk_user_data refers to it while callbacks are installed.  They
+ * are installed and removed under the socket lock, and TCP calls them under the
+ * socket lock only, so that none is running or about to once
+ * rds_tcp_sock_detach() has returned.
  *
- * Sockets hold no reference to their namespace: they are gone before it is.  One that still has
- * to send when its path is done with it gets a reference (rds_tcp_release_fin()).
+ * Sockets hold no reference to their namespace: all of them are released before
+ * the namespace goes.  A socket that still has bytes to send when its path
+ * gives it up takes a reference (rds_tcp_release_fin()).
  *
- * Locks, outermost first (kernel sockets have lock classes of their own; classes of ours would
- * make every socket hold this module on kernels with lockdep):
+ * Locks, outermost first (kernel sockets have lock classes of their own;
+ * classes of ours would make every socket hold this module on kernels with
+ * lockdep):
  *
  *   control mutex of the path (the core's)
  *     > socket lock (lock_sock, or its spin lock in softirq)
  *       > sk_callback_lock, read by callbacks
  *         > what the core's upcalls take
  *   rds_tcp_net.listen_lock > socket lock of a listener
- *   rds_tcp_net.lock: the list of connections and rds_tcp_path.conn; innermost
+ *   rds_tcp_net.lock: the list of connections and rds_tcp_path.ts; innermost
  *
- * The socket lock covers the mutable part of an rds_tcp_conn.
+ * The socket lock covers the mutable part of an rds_tcp_sock.
  */
 #ifndef _RDS_TCP_H
 #define _RDS_TCP_H
@@ -52,15 +58,21 @@ struct ctl_table_header;
 
 /* Entries of the vector given to TCP in one call */
 #define RDS_TCP_BVECS		64
-/* Fragments of at least this size (on average) go to TCP by reference, smaller ones as copies. */
+/*
+ * Fragments of at least this size (on average) go to TCP by reference, smaller
+ * ones as copies.
+ */
 #define RDS_TCP_SPLICE_MIN	1024
-/* How long a connection may take to end in good order, and one whose peer has ended already */
+/*
+ * Time for an orderly end: of a connection, and of one whose peer has sent its
+ * FIN
+ */
 #define RDS_TCP_DRAIN_TIME	(2 * HZ)
 #define RDS_TCP_LAST_ACK_TIME	(HZ / 10)
-/* Before going on when memory was short */
+/* Delay before a retry after a shortage of memory */
 #define RDS_TCP_RETRY_TIME	max(1, HZ / 100)
 
-/* Own counters, in the order of the wire document, section 6.8 */
+/* Counters of this transport, in the order of protocol.rst 6.8 */
 #define RDS_TCP_STATS(_)		\
 	_(tcp_data_ready_calls)		\
 	_(tcp_write_space_calls)	\
@@ -78,23 +90,24 @@ struct rds_tcp_stats { RDS_TCP_STATS(RDS_TCP_STATS_FIELD) };
 enum { RDS_TCP_LISTEN_V6, RDS_TCP_LISTEN_V4, RDS_TCP_LISTENERS };
 /**
  * struct rds_tcp_net - a network namespace
- * @net: itself
- * @stopping: the namespace or the module goes; nothing is accepted any more
+ * @net: the network stack's object for it
+ * @stopping: the namespace or the module goes: no connection is accepted any
+ *	more
  * @listen_lock: covers @listener and @listen_failed
- * @listener: for both families, for IPv6 alone, or for IPv4 alone
- * @listen_failed: the port was taken, and that was logged
- * @def_data_ready: callback of a TCP socket that nobody changed
- * @def_state_change: the same
- * @listen_work: opens what is missing of @listener
- * @accept_work: takes in new connections
- * @sndbuf: sysctl, 0 is automatic
- * @rcvbuf: sysctl, 0 is automatic
- * @sysctl: registration
- * @sysctl_table: what is registered
+ * @listener: sockets that listen: one for both families, or one for each
+ * @listen_failed: the port of a family was taken, and the log says so
+ * @def_data_ready: sk_data_ready as TCP sets it
+ * @def_state_change: sk_state_change as TCP sets it
+ * @listen_work: opens the sockets that @listener lacks
+ * @accept_work: accepts connections
+ * @sndbuf: send buffer of each socket in bytes (sysctl); 0: TCP tunes it
+ * @rcvbuf: receive buffer of each socket in bytes (sysctl); 0: TCP tunes it
+ * @sysctl: registration of @sysctl_table
+ * @sysctl_table: sysctls of this namespace
  * @stats: counters
- * @nr_conns: connections that exist, whoever owns them
- * @lock: see above
- * @conns: those that belong to a path
+ * @nr_socks: objects that exist, with any owner
+ * @lock: guards @socks and rds_tcp_path.ts; innermost
+ * @socks: connections that belong to a path
  */
 struct rds_tcp_net {
 	struct net			*net;
@@ -111,19 +124,20 @@ struct rds_tcp_net {
 	struct ctl_table_header		*sysctl;
 	struct ctl_table		*sysctl_table;
 	struct rds_tcp_stats __percpu	*stats;
-	atomic_t			nr_conns;
+	atomic_t			nr_socks;
 	spinlock_t			lock;
-	struct list_head		conns;
+	struct list_head		socks;
 };
 
 /**
  * enum rds_tcp_rx_state - what the next received byte is for
  * @RDS_TCP_RX_HEADER: a header
- * @RDS_TCP_RX_ALLOC: nothing yet: a header is complete, its message needs memory first
- * @RDS_TCP_RX_COPY: payload that is copied to rds_tcp_conn.buf
+ * @RDS_TCP_RX_ALLOC: nothing yet: a header is complete, its message needs
+ *	memory first
+ * @RDS_TCP_RX_COPY: payload that is copied to rds_tcp_sock.buf
  * @RDS_TCP_RX_REF: payload that is referenced
- * @RDS_TCP_RX_SKIP: payload that nobody wants
- * @RDS_TCP_RX_DEAD: nothing, the stream cannot be read on
+ * @RDS_TCP_RX_SKIP: payload that is discarded
+ * @RDS_TCP_RX_DEAD: nothing: the rest of the stream cannot be parsed
  */
 enum rds_tcp_rx_state {
 	RDS_TCP_RX_HEADER,
@@ -135,31 +149,32 @@ enum rds_tcp_rx_state {
 };
 
 /**
- * struct rds_tcp_conn - one TCP connection
+ * struct rds_tcp_sock - one TCP connection
  * @tn: namespace
  * @sock: the socket
  * @path: path it belongs to, or NULL
- * @node: in rds_tcp_net.conns, while it belongs to a path
- * @data_ready: callback that was there before ours
- * @state_change: the same
- * @write_space: the same
- * @up: rds_path_up() said that the path uses it
- * @closing: path_close has begun: nothing is reported as lost
- * @closed: detached; no retry may be started
- * @tx_blocked: ->xmit() ended with RDS_TX_BLOCKED and rds_path_writable() has not been called
+ * @node: in rds_tcp_net.socks, while it belongs to a path
+ * @data_ready: sk_data_ready before the attach, restored by the detach
+ * @state_change: sk_state_change before the attach
+ * @write_space: sk_write_space before the attach
+ * @up: rds_path_up() returned that the path uses this connection
+ * @closing: path_close has begun: the path is not reported as lost any more
+ * @closed: detached: @retry may not be queued any more
+ * @tx_blocked: ->xmit() ended with RDS_TX_BLOCKED and rds_path_writable() has
+ *	not been called
  * @rx_stalled: bytes are left in TCP's queue for want of memory
- * @una: snd_una as last seen
+ * @una: snd_una of the last report to the core
  * @una_pos: position on the path of @una
  * @last_start: write sequence at the start of the message begun last
  * @last_end: write sequence just past it
- * @stream: where in a message the received bytes stand
+ * @stream: parser of the received bytes
  * @rx_state: see enum rds_tcp_rx_state
- * @inc: message being received
- * @buf: next byte of its payload, when that is copied
- * @retry: goes on after a shortage of memory
+ * @inc: message being received, owned by the connection until it is delivered
+ * @buf: where the next byte of the payload of @inc is copied to
+ * @retry: receives and sends again after a shortage of memory
  * @wait: path_close waits here for the end of the connection
  */
-struct rds_tcp_conn {
+struct rds_tcp_sock {
 	struct rds_tcp_net	*tn;
 	struct socket		*sock;
 	struct rds_path		*path;
@@ -191,11 +206,11 @@ struct rds_tcp_conn {
 
 /**
  * struct rds_tcp_path - private part of a path
- * @conn: present connection, or NULL
- * @bv: what TCP is given; one more to see if there is more
+ * @ts: present connection, or NULL
+ * @bv: vector given to TCP; the last entry only tells that more follows
  */
 struct rds_tcp_path {
-	struct rds_tcp_conn	*conn;
+	struct rds_tcp_sock	*ts;
 	struct bio_vec		bv[RDS_TCP_BVECS + 1];
 };
 
@@ -204,15 +219,16 @@ extern const struct rds_transport rds_tcp_transport;
 extern struct workqueue_struct *rds_tcp_wq;
 struct rds_tcp_net *rds_tcp_net(struct net *net);
 
-/* conn.c */
-int rds_tcp_conn_init(void);
-void rds_tcp_conn_exit(void);
-struct rds_tcp_conn *rds_tcp_conn_new(struct rds_tcp_net *tn, struct socket *sock);
-void rds_tcp_conn_free(struct rds_tcp_conn *conn);
+/* sock.c */
+int rds_tcp_sock_init(void);
+void rds_tcp_sock_exit(void);
+struct rds_tcp_sock *rds_tcp_sock_new(struct rds_tcp_net *tn,
+				      struct socket *sock);
+void rds_tcp_sock_free(struct rds_tcp_sock *ts);
 void rds_tcp_tune(struct rds_tcp_net *tn, struct socket *sock);
 void rds_tcp_release_fin(struct socket *sock);
 void rds_tcp_release_rst(struct socket *sock);
-void rds_tcp_conn_drop(struct net *net, void *conn);
+void rds_tcp_refuse(struct net *net, void *handle);
 
 /* listen.c */
 void rds_tcp_listen_init(struct rds_tcp_net *tn);
@@ -221,24 +237,24 @@ void rds_tcp_listen_stop(struct rds_tcp_net *tn);
 void rds_tcp_listen_exit(struct rds_tcp_net *tn);
 
 /* connect.c */
-bool rds_tcp_addr_local(struct net *net, const struct in6_addr *addr, u32 scope);
-int rds_tcp_sockaddr(struct sockaddr_storage *ss, const struct in6_addr *addr, __be16 port,
-		     int ifindex);
+bool rds_tcp_addr_local(struct net *net, const struct in6_addr *addr,
+			u32 scope);
 int rds_tcp_path_connect(struct rds_path *path);
-void rds_tcp_path_attach(struct rds_path *path, void *conn);
+void rds_tcp_path_attach(struct rds_path *path, void *handle);
 
 /* callbacks.c, recv.c: the socket is locked for all but rds_tcp_retry() */
-void rds_tcp_conn_attach(struct rds_tcp_conn *conn);
-void rds_tcp_conn_detach(struct rds_tcp_conn *conn);
-void rds_tcp_established(struct rds_tcp_conn *conn);
-void rds_tcp_ended(struct rds_tcp_conn *conn);
-void rds_tcp_report_acked(struct rds_tcp_conn *conn);
-void rds_tcp_retry_later(struct rds_tcp_conn *conn);
+void rds_tcp_sock_attach(struct rds_tcp_sock *ts);
+void rds_tcp_sock_detach(struct rds_tcp_sock *ts);
+void rds_tcp_established(struct rds_tcp_sock *ts);
+void rds_tcp_ended(struct rds_tcp_sock *ts);
+void rds_tcp_report_acked(struct rds_tcp_sock *ts);
+void rds_tcp_retry_later(struct rds_tcp_sock *ts);
 void rds_tcp_retry(struct work_struct *work);
-void rds_tcp_receive(struct rds_tcp_conn *conn);
+void rds_tcp_receive(struct rds_tcp_sock *ts);
 
 /* send.c */
-enum rds_tx_result rds_tcp_xmit(struct rds_path *path, struct rds_tx_batch *batch);
+enum rds_tx_result rds_tcp_xmit(struct rds_path *path,
+				struct rds_tx_batch *batch);
 
 /* close.c, info.c, sysctl.c */
 void rds_tcp_path_close(struct rds_path *path, bool graceful);

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receive queue, and when it makes its port congested: at more than the receive buffer,
- * until less than half of it is left.  The limit is advice to senders, nothing is refused.
+ * The receive queue, and when it makes its port congested: as soon as more than
+ * the receive buffer is queued, and until less than half of the receive buffer
+ * is.  The limit is advice to senders: no message is refused.
  */
 #include <linux/sched/clock.h>
 
-#include "endpoint/endpoint.h"
 #include "msg/incoming.h"
 #include "netns.h"
+#include "sock/state.h"
 
-DEFINE_STATIC_KEY_FALSE(rds_rx_trace_key);
+atomic_t rds_rx_tracers __read_mostly = ATOMIC_INIT(0);
 
 /*
- * Tell the map what `congested` says.  Who flips it comes here afterwards, so whoever comes last
- * sees, and tells, the last state, whatever the order in between.
+ * Copy `congested` to the local map.  Each context that changes `congested`
+ * calls this afterwards, so the last caller sees the last state, and publishes
+ * it, in whatever order the calls come.
  */
 static void cong_publish(struct rds_sock *rs)
 {
@@ -28,7 +30,10 @@ static void cong_publish(struct rds_sock *rs)
 	spin_unlock_bh(&rs->cong_lock);
 }
 
-/* Returns whether the map is to be told. */
+/*
+ * Account for a queued message.  Returns whether cong_publish() has to be
+ * called.
+ */
 static bool rx_added(struct rds_sock *rs, u32 len)
 {
 	unsigned int limit = rds_sock_rcvbuf(rs);
@@ -37,13 +42,20 @@ static bool rx_added(struct rds_sock *rs, u32 len)
 	rs->rx_bytes += len;
 	if (rs->local_only)
 		return false;
-	if (!rs->congested && ((len && rs->rx_bytes > limit) || rs->rx_count > limit))
+	if (!rs->congested &&
+	    ((len && rs->rx_bytes > limit) || rs->rx_count > limit))
 		WRITE_ONCE(rs->congested, true);
-	/* A difference stays only where the map had no memory; it is tried again then. */
+	/*
+	 * The two stay different only if the map had no memory; then publish
+	 * once more.
+	 */
 	return rs->congested != rs->cong_published;
 }
 
-/* An empty message changes the state only by being the one that makes the number small enough. */
+/*
+ * Account for a dequeued message.  Returns whether cong_publish() has to be
+ * called.
+ */
 static bool rx_removed(struct rds_sock *rs, u32 len)
 {
 	unsigned int low = rds_sock_rcvbuf(rs) / 2;
@@ -52,19 +64,18 @@ static bool rx_removed(struct rds_sock *rs, u32 len)
 	rs->rx_bytes -= len;
 	if (!rs->congested || rs->rx_bytes >= low || rs->rx_count >= low)
 		return false;
-	if (!len && rs->rx_count + 1 < low)
-		return false;
 	WRITE_ONCE(rs->congested, false);
 	return true;
 }
 
 /**
- * rds_sock_queue - give a message to its receiver
- * @rs: receiver, found in this RCU read section
- * @inc: the message; the socket's if it is taken
+ * rds_sock_queue - queue a received message
+ * @rs: receiving socket, looked up in the present RCU read section
+ * @inc: message; owned by the socket if true is returned, else by the caller
  *
- * Context: any but hard interrupts.  Does not wake readers, rds_sock_wake_rx() does.
- * Return: false if the socket is closed; the message stays the caller's.
+ * Context: any but hard interrupts.  Readers are not woken: the caller calls
+ * rds_sock_wake_rx().
+ * Return: false if the socket is closed.
  */
 bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc)
 {
@@ -95,12 +106,13 @@ bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc)
 }
 
 /**
- * rds_sock_dequeue - take the oldest message
+ * rds_sock_dequeue - take the oldest message off the queue
  * @rs: socket
- * @more: set to whether there are others
+ * @more: set to whether other messages are queued; unchanged if NULL is
+ *	returned
  *
  * Context: process.
- * Return: the message, the caller's now, or NULL.
+ * Return: the message, owned by the caller, or NULL.
  */
 struct rds_incoming *rds_sock_dequeue(struct rds_sock *rs, bool *more)
 {
@@ -108,7 +120,8 @@ struct rds_incoming *rds_sock_dequeue(struct rds_sock *rs, bool *more)
 	bool flip;
 
 	spin_lock_bh(&rs->rx_lock);
-	inc = list_first_entry_or_null(&rs->rx_queue, struct rds_incoming, list);
+	inc = list_first_entry_or_null(&rs->rx_queue, struct rds_incoming,
+				       list);
 	if (!inc) {
 		spin_unlock_bh(&rs->rx_lock);
 		return NULL;
@@ -125,18 +138,19 @@ struct rds_incoming *rds_sock_dequeue(struct rds_sock *rs, bool *more)
 }
 
 /**
- * rds_sock_peek - look at the oldest message
+ * rds_sock_peek - get a reference to the oldest message
  * @rs: socket
  *
  * Context: process.
- * Return: the message with a reference, still queued, or NULL.
+ * Return: the message, still queued, with a reference for the caller; or NULL.
  */
 struct rds_incoming *rds_sock_peek(struct rds_sock *rs)
 {
 	struct rds_incoming *inc;
 
 	spin_lock_bh(&rs->rx_lock);
-	inc = list_first_entry_or_null(&rs->rx_queue, struct rds_incoming, list);
+	inc = list_first_entry_or_null(&rs->rx_queue, struct rds_incoming,
+				       list);
 	if (inc)
 		refcount_inc(&inc->refs);
 	spin_unlock_bh(&rs->rx_lock);
@@ -146,7 +160,7 @@ struct rds_incoming *rds_sock_peek(struct rds_sock *rs)
 /**
  * rds_sock_requeue - put a message back that could not be copied
  * @rs: socket, not closed
- * @inc: taken by rds_sock_dequeue(); the socket's again
+ * @inc: message that rds_sock_dequeue() returned; owned by the socket again
  *
  * Context: process.
  */
@@ -167,8 +181,9 @@ void rds_sock_requeue(struct rds_sock *rs, struct rds_incoming *inc)
 }
 
 /**
- * rds_sock_rx_purge - drop what a closed socket has received, and be uncongested
- * @rs: killed
+ * rds_sock_rx_purge - drop the received messages of a closed socket, and clear
+ * its congestion bit
+ * @rs: socket after rds_sock_kill()
  */
 void rds_sock_rx_purge(struct rds_sock *rs)
 {
@@ -192,13 +207,14 @@ void rds_sock_rx_purge(struct rds_sock *rs)
 }
 
 /**
- * rds_sock_visit_rx - look at the received messages
+ * rds_sock_visit_rx - call a function for each received message, for dumps
  * @rs: socket
- * @fn: called under the queue's lock
- * @arg: for @fn
+ * @fn: function, called under rds_sock.rx_lock
+ * @arg: argument of @fn
  */
 void rds_sock_visit_rx(struct rds_sock *rs,
-		       void (*fn)(const struct rds_incoming *inc, void *arg), void *arg)
+		       void (*fn)(const struct rds_incoming *inc, void *arg),
+		       void *arg)
 {
 	const struct rds_incoming *inc;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Who is woken, and the notifications that are not messages: zero-copy sends that are over, and
- * ports that are not congested any more.
+ * Wake-ups of readers and pollers, and the notifications of completed zero-copy
+ * sends and of ports that are not congested any more.
  */
 #include <linux/slab.h>
 
-#include "endpoint/endpoint.h"
 #include "netns.h"
+#include "sock/state.h"
 
 static struct kmem_cache *zrecord_cache;
 
@@ -15,7 +15,7 @@ static struct kmem_cache *zrecord_cache;
  * @rs: socket, perhaps closed
  * @key: events that happened
  *
- * Context: any but hard interrupts; @rs cannot be freed meanwhile.
+ * Context: any but hard interrupts; the caller keeps @rs from being freed.
  */
 void rds_sock_wake_poll(struct rds_sock *rs, __poll_t key)
 {
@@ -29,11 +29,12 @@ void rds_sock_wake_poll(struct rds_sock *rs, __poll_t key)
 }
 
 /**
- * rds_sock_wake_rx - messages were queued
+ * rds_sock_wake_rx - wake a reader and all pollers after messages were queued
  * @rs: socket, perhaps closed
  *
- * Wakes one blocked reader, which wakes the next if there is more for it, and all pollers.
- * Context: any but hard interrupts; @rs cannot be freed meanwhile.
+ * Only one blocked reader is woken; it wakes the next reader if more messages
+ * are queued.
+ * Context: any but hard interrupts; the caller keeps @rs from being freed.
  */
 void rds_sock_wake_rx(struct rds_sock *rs)
 {
@@ -43,11 +44,12 @@ void rds_sock_wake_rx(struct rds_sock *rs)
 }
 
 /**
- * rds_sock_wake_all - there is a notification
+ * rds_sock_wake_all - wake all readers and pollers after a notification was
+ * queued
  * @rs: socket, perhaps closed
  *
- * Wakes all readers: not every one can take it.
- * Context: any but hard interrupts; @rs cannot be freed meanwhile.
+ * All readers are woken, as not each of them has room for the notification.
+ * Context: any but hard interrupts; the caller keeps @rs from being freed.
  */
 void rds_sock_wake_all(struct rds_sock *rs)
 {
@@ -57,7 +59,8 @@ void rds_sock_wake_all(struct rds_sock *rs)
 }
 
 /**
- * rds_sock_zcopy_reserve - prepare for the end of a zero-copy send
+ * rds_sock_zcopy_reserve - reserve a record for the completion of a zero-copy
+ * send
  * @rs: socket
  *
  * Context: process.
@@ -77,8 +80,8 @@ bool rds_sock_zcopy_reserve(struct rds_sock *rs)
 }
 
 /**
- * rds_sock_zcopy_unreserve - the send did not take place
- * @rs: socket with a reservation
+ * rds_sock_zcopy_unreserve - free the record reserved for a send that failed
+ * @rs: socket with a reserved record
  */
 void rds_sock_zcopy_unreserve(struct rds_sock *rs)
 {
@@ -93,8 +96,12 @@ void rds_sock_zcopy_unreserve(struct rds_sock *rs)
 		kmem_cache_free(zrecord_cache, rec);
 }
 
-/* Puts the cookie into the youngest record, or starts a new one with the spare. */
-static struct rds_zrecord *zrecord_add(struct rds_sock *rs, struct rds_zrecord *spare, u32 cookie)
+/*
+ * Put a cookie into the newest record, or @spare if none has room.  Returns
+ * @spare if unused.
+ */
+static struct rds_zrecord *zrecord_add(struct rds_sock *rs,
+				       struct rds_zrecord *spare, u32 cookie)
 {
 	struct rds_zrecord *rec = NULL;
 
@@ -110,11 +117,13 @@ static struct rds_zrecord *zrecord_add(struct rds_sock *rs, struct rds_zrecord *
 }
 
 /**
- * rds_sock_zcopy_done - user memory lent to a message is free again
- * @rs: the message's owner; it reserved a record when the message was sent
- * @cookie: the message's
+ * rds_sock_zcopy_done - report that the user memory of a zero-copy message is
+ * unpinned
+ * @rs: owner of the message, which reserved a record when the message was sent
+ * @cookie: cookie of the message
  *
- * Context: any but hard interrupts, in the RCU read section in which the owner was read.
+ * Context: any but hard interrupts, in the RCU read section in which the owner
+ * was read.
  */
 void rds_sock_zcopy_done(struct rds_sock *rs, u32 cookie)
 {
@@ -133,11 +142,11 @@ void rds_sock_zcopy_done(struct rds_sock *rs, u32 cookie)
 }
 
 /**
- * rds_sock_zcopy_take - take the oldest cookies
+ * rds_sock_zcopy_take - take the oldest record of cookies
  * @rs: socket
- * @c: filled, unused entries with zeros
+ * @c: set to the cookies, unused entries to 0
  *
- * Return: false if there are none.
+ * Return: false if there is no record.
  */
 bool rds_sock_zcopy_take(struct rds_sock *rs, struct rds_zcopy_cookies *c)
 {
@@ -161,7 +170,7 @@ bool rds_sock_zcopy_take(struct rds_sock *rs, struct rds_zcopy_cookies *c)
 
 /**
  * rds_sock_zcopy_purge - drop the records of a closed socket
- * @rs: killed
+ * @rs: socket after rds_sock_kill()
  */
 void rds_sock_zcopy_purge(struct rds_sock *rs)
 {
@@ -176,7 +185,10 @@ void rds_sock_zcopy_purge(struct rds_sock *rs)
 		kmem_cache_free(zrecord_cache, rec);
 }
 
-/* Ports became free.  Softirq, the maps' table is locked. */
+/*
+ * Called with the groups of ports that became free, under the lock of the table
+ * of maps.
+ */
 static void mon_update(struct rds_cong_monitor *mon, u64 groups)
 {
 	struct rds_sock *rs = container_of(mon, struct rds_sock, mon);
@@ -192,9 +204,9 @@ static void mon_update(struct rds_cong_monitor *mon, u64 groups)
 }
 
 /**
- * rds_sock_monitor - RDS_CONG_MONITOR
+ * rds_sock_monitor - set or clear RDS_CONG_MONITOR
  * @rs: socket, locked or closed
- * @on: whether freed ports are to be reported
+ * @on: whether ports that become free are reported
  */
 void rds_sock_monitor(struct rds_sock *rs, bool on)
 {
@@ -213,9 +225,9 @@ void rds_sock_monitor(struct rds_sock *rs, bool on)
 }
 
 /**
- * rds_sock_cong_wait - note that a port is waited for
- * @rs: socket
- * @port: host order; to be tested again after this
+ * rds_sock_cong_wait - ask for a report when a port becomes free
+ * @rs: socket; without effect unless it has RDS_CONG_MONITOR
+ * @port: RDS port, host order; the caller tests its bit again after the call
  */
 void rds_sock_cong_wait(struct rds_sock *rs, u16 port)
 {
@@ -226,10 +238,10 @@ void rds_sock_cong_wait(struct rds_sock *rs, u16 port)
 }
 
 /**
- * rds_sock_cong_take - take the groups that became free
+ * rds_sock_cong_take - take the groups of ports that became free
  * @rs: socket
  *
- * Return: their mask; 0 if there is nothing to report.
+ * Return: mask of the groups; 0 if there is nothing to report.
  */
 u64 rds_sock_cong_take(struct rds_sock *rs)
 {
@@ -245,9 +257,9 @@ u64 rds_sock_cong_take(struct rds_sock *rs)
 }
 
 /**
- * rds_sock_cong_return - the reader's memory could not be written
+ * rds_sock_cong_return - put groups back that could not be copied to the reader
  * @rs: socket
- * @groups: as rds_sock_cong_take() returned them
+ * @groups: mask that rds_sock_cong_take() returned
  */
 void rds_sock_cong_return(struct rds_sock *rs, u64 groups)
 {
@@ -258,18 +270,20 @@ void rds_sock_cong_return(struct rds_sock *rs, u64 groups)
 }
 
 /**
- * rds_notify_init - module start
+ * rds_notify_init - make the cache of zero-copy records, at module start
  *
  * Return: 0 or -ENOMEM.
  */
 int rds_notify_init(void)
 {
-	zrecord_cache = kmem_cache_create("rds_zrecord", sizeof(struct rds_zrecord), 0, 0, NULL);
+	zrecord_cache = kmem_cache_create("rds_zrecord",
+					  sizeof(struct rds_zrecord), 0, 0,
+					  NULL);
 	return zrecord_cache ? 0 : -ENOMEM;
 }
 
 /**
- * rds_notify_exit - module end
+ * rds_notify_exit - destroy the cache of zero-copy records, at module end
  */
 void rds_notify_exit(void)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The sockets of a namespace: all of them, for dumps, and the bound ones by their address.
+ * The sockets of a namespace: all of them for dumps, and the bound ones by
+ * address.
  *
- * Lookups are RCU.  Insertion and removal take the table's lock, which is only ever taken in
- * process context.
+ * Lookups are RCU.  Insertion and removal take the lock of the table, in
+ * process context only.
  */
 #include <linux/hash.h>
 #include <linux/kernel.h>
@@ -13,15 +14,15 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
-#include "endpoint/endpoint.h"
 #include "netns.h"
+#include "sock/state.h"
 
 #define BIND_BITS	10
 
 /* Ports tried under one hold of the lock */
 #define BIND_STRIDE	256
 
-/* 0 and 1 belong to the kernel. */
+/* Ports 0 and 1 belong to the kernel. */
 #define BIND_FIRST_PORT	2
 #define BIND_NR_PORTS	(0x10000 - BIND_FIRST_PORT)
 
@@ -31,8 +32,8 @@ struct rds_bind_table {
 	struct hlist_head	heads[1 << BIND_BITS];
 };
 
-static struct hlist_head *bind_head(struct rds_bind_table *table, const struct in6_addr *addr,
-				    __be16 port)
+static struct hlist_head *bind_head(struct rds_bind_table *table,
+				    const struct in6_addr *addr, __be16 port)
 {
 	u32 key = (__force u32)(addr->s6_addr32[2] ^ addr->s6_addr32[3]);
 
@@ -40,16 +41,17 @@ static struct hlist_head *bind_head(struct rds_bind_table *table, const struct i
 }
 
 /**
- * rds_bind_lookup - the socket that is bound to an address
+ * rds_bind_lookup - find the socket that is bound to an address
  * @rn: namespace
  * @addr: local address
- * @port: RDS port
+ * @port: RDS port, wire order
  * @scope: interface index for link-local addresses, else 0
  *
  * Context: within an RCU read section, or with the table locked.
  * Return: the socket, without a reference, or NULL.
  */
-struct rds_sock *rds_bind_lookup(struct rds_net *rn, const struct in6_addr *addr, __be16 port,
+struct rds_sock *rds_bind_lookup(struct rds_net *rn,
+				 const struct in6_addr *addr, __be16 port,
 				 int scope)
 {
 	struct rds_bind_table *table = rn->bind;
@@ -57,14 +59,16 @@ struct rds_sock *rds_bind_lookup(struct rds_net *rn, const struct in6_addr *addr
 
 	hlist_for_each_entry_rcu(rs, bind_head(table, addr, port), bind_node,
 				 lockdep_is_held(&table->lock)) {
-		if (READ_ONCE(rs->bound_port) == port && rs->bound_scope == scope &&
+		if (READ_ONCE(rs->bound_port) == port &&
+		    rs->bound_scope == scope &&
 		    ipv6_addr_equal(&rs->bound_addr, addr))
 			return rs;
 	}
 	return NULL;
 }
 
-static bool bind_try(struct rds_sock *rs, const struct in6_addr *addr, __be16 port, int scope)
+static bool bind_try(struct rds_sock *rs, const struct in6_addr *addr,
+		     __be16 port, int scope)
 {
 	struct rds_bind_table *table = rs->rn->bind;
 
@@ -73,13 +77,19 @@ static bool bind_try(struct rds_sock *rs, const struct in6_addr *addr, __be16 po
 		return false;
 	rs->bound_addr = *addr;
 	rs->bound_scope = scope;
-	/* From here on the socket is bound, to itself and to others. */
+	/*
+	 * From here on the socket is bound.  Pairs with the acquire in
+	 * rds_sock_port().
+	 */
 	smp_store_release(&rs->bound_port, port);
 	hlist_add_head_rcu(&rs->bind_node, bind_head(table, addr, port));
 	return true;
 }
 
-/* Upwards from a random port, with a pause for others now and then. */
+/*
+ * Try ports upwards from a random one.  The lock is dropped after each
+ * BIND_STRIDE ports.
+ */
 static int bind_any(struct rds_sock *rs, const struct in6_addr *addr, int scope)
 {
 	struct rds_bind_table *table = rs->rn->bind;
@@ -92,7 +102,8 @@ static int bind_any(struct rds_sock *rs, const struct in6_addr *addr, int scope)
 
 		spin_lock(&table->lock);
 		for (; !done && i < end; i++) {
-			u32 port = BIND_FIRST_PORT + (start + i) % BIND_NR_PORTS;
+			u32 port = BIND_FIRST_PORT +
+				   (start + i) % BIND_NR_PORTS;
 
 			done = bind_try(rs, addr, cpu_to_be16(port), scope);
 		}
@@ -104,15 +115,17 @@ static int bind_any(struct rds_sock *rs, const struct in6_addr *addr, int scope)
 
 /**
  * rds_bind_insert - bind a socket
- * @rs: unbound, and ready to receive: it may get its first message before this returns
+ * @rs: unbound socket, ready to receive: its first message may be queued before
+ *	the return
  * @addr: address of this host
- * @port: RDS port, 0 to have one chosen
+ * @port: RDS port, wire order; 0 to choose a free one
  * @scope: interface index for link-local addresses, else 0
  *
  * Context: process, socket locked.
  * Return: 0 or -EADDRINUSE.
  */
-int rds_bind_insert(struct rds_sock *rs, const struct in6_addr *addr, __be16 port, int scope)
+int rds_bind_insert(struct rds_sock *rs, const struct in6_addr *addr,
+		    __be16 port, int scope)
 {
 	struct rds_bind_table *table = rs->rn->bind;
 	bool done;
@@ -126,10 +139,11 @@ int rds_bind_insert(struct rds_sock *rs, const struct in6_addr *addr, __be16 por
 }
 
 /**
- * rds_bind_remove - let nobody find a socket any more
- * @rs: the socket, bound or not
+ * rds_bind_remove - take a socket out of the bind table
+ * @rs: socket, bound or not
  *
- * Who found it before may go on using it until its RCU section ends.
+ * A context that found the socket before may use it until its RCU read section
+ * ends.
  */
 void rds_bind_remove(struct rds_sock *rs)
 {
@@ -142,7 +156,7 @@ void rds_bind_remove(struct rds_sock *rs)
 
 /**
  * rds_sock_list_add - show a socket in dumps
- * @rs: new
+ * @rs: new socket
  */
 void rds_sock_list_add(struct rds_sock *rs)
 {
@@ -155,7 +169,7 @@ void rds_sock_list_add(struct rds_sock *rs)
 
 /**
  * rds_sock_list_del - hide a socket from dumps
- * @rs: was added
+ * @rs: socket that rds_sock_list_add() added
  */
 void rds_sock_list_del(struct rds_sock *rs)
 {
@@ -167,12 +181,14 @@ void rds_sock_list_del(struct rds_sock *rs)
 }
 
 /**
- * rds_sock_visit - look at all sockets of a namespace, in the order they were made
+ * rds_sock_visit - call a function for each socket of a namespace, in the order
+ * of creation
  * @rn: namespace
- * @fn: called within an RCU read section
- * @arg: for @fn
+ * @fn: function, called within an RCU read section
+ * @arg: argument of @fn
  */
-void rds_sock_visit(struct rds_net *rn, void (*fn)(struct rds_sock *rs, void *arg), void *arg)
+void rds_sock_visit(struct rds_net *rn,
+		    void (*fn)(struct rds_sock *rs, void *arg), void *arg)
 {
 	struct rds_sock *rs;
 
@@ -183,7 +199,7 @@ void rds_sock_visit(struct rds_net *rn, void (*fn)(struct rds_sock *rs, void *ar
 }
 
 /**
- * rds_bind_net_init - give a namespace its table
+ * rds_bind_net_init - allocate the table of a namespace
  * @rn: namespace
  *
  * Return: 0 or -ENOMEM.
@@ -201,8 +217,8 @@ int rds_bind_net_init(struct rds_net *rn)
 }
 
 /**
- * rds_bind_net_exit - take a namespace's table away
- * @rn: namespace without sockets; they would have kept it
+ * rds_bind_net_exit - free the table of a namespace
+ * @rn: namespace without sockets, each of which would hold it
  */
 void rds_bind_net_exit(struct rds_net *rn)
 {

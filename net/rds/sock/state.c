@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Life of a socket below the system calls, and the room it has to send. */
+/*
+ * Life of a socket below the system calls, and the charge for the messages that
+ * it sends.
+ */
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 
-#include "endpoint/endpoint.h"
-#include "endpoint/note.h"
 #include "netns.h"
+#include "sock/note.h"
+#include "sock/state.h"
 
-/* One atomic for both limits: messages in the high half, payload bytes in the low one. */
+/*
+ * rds_sock.snd has both counts in one atomic: messages in the high half, bytes
+ * in the low one.
+ */
 #define SND_ONE		((s64)BIT_ULL(32))
 #define SND_BYTES(v)	((u32)(v))
 #define SND_MSGS(v)	((u32)((u64)(v) >> 32))
@@ -16,11 +22,11 @@
 #define STREAM_NS	(50 * NSEC_PER_USEC)
 
 /**
- * rds_endpoint_setup - prepare a new socket
- * @rs: zeroed but for @rs->sk
- * @rn: namespace
+ * rds_sock_setup - prepare a new socket
+ * @rs: socket, zeroed except @rs->sk
+ * @rn: namespace of the socket
  */
-void rds_endpoint_setup(struct rds_sock *rs, struct rds_net *rn)
+void rds_sock_setup(struct rds_sock *rs, struct rds_net *rn)
 {
 	rs->rn = rn;
 	INIT_HLIST_NODE(&rs->bind_node);
@@ -42,12 +48,12 @@ void rds_endpoint_setup(struct rds_sock *rs, struct rds_net *rn)
 }
 
 /**
- * rds_endpoint_kill - take no more messages
- * @rs: closing
+ * rds_sock_kill - make a socket refuse messages
+ * @rs: socket that closes
  *
- * The second step of the end, see endpoint.h.
+ * The second step of closing, see state.h.
  */
-void rds_endpoint_kill(struct rds_sock *rs)
+void rds_sock_kill(struct rds_sock *rs)
 {
 	rds_sock_list_del(rs);
 	rds_bind_remove(rs);
@@ -57,10 +63,11 @@ void rds_endpoint_kill(struct rds_sock *rs)
 }
 
 /**
- * rds_endpoint_purge - drop all that a closed socket has
- * @rs: killed, and no message's owner any more
+ * rds_sock_purge - drop messages, notifications and congestion map of a closed
+ * socket
+ * @rs: socket after rds_sock_kill() and rds_conn_cancel()
  */
-void rds_endpoint_purge(struct rds_sock *rs)
+void rds_sock_purge(struct rds_sock *rs)
 {
 	struct rds_cong_map *lmap;
 
@@ -77,8 +84,8 @@ void rds_endpoint_purge(struct rds_sock *rs)
 }
 
 /*
- * Full by bytes, or by messages: their number is limited by the same figure, so that empty ones
- * are not for free.
+ * Is the send buffer full?  The limit on bytes is also the limit on the number
+ * of messages, so that a socket cannot send empty messages without limit.
  */
 static bool snd_full(const struct rds_sock *rs, s64 snd)
 {
@@ -88,7 +95,7 @@ static bool snd_full(const struct rds_sock *rs, s64 snd)
 }
 
 /**
- * rds_sock_writable - is there room to send?
+ * rds_sock_writable - has the send buffer room?
  * @rs: socket
  *
  * Return: true if a message of any size would be admitted.
@@ -99,10 +106,12 @@ bool rds_sock_writable(const struct rds_sock *rs)
 }
 
 /**
- * rds_sock_half_full - is it time to hear from the peer?
+ * rds_sock_half_full - is the send buffer half full, so that the peer should
+ * acknowledge soon?
  * @rs: socket
  *
- * Return: true if half of what may be queued is.
+ * Return: true if half of the bytes, or of the messages, that may be charged
+ * are.
  */
 bool rds_sock_half_full(const struct rds_sock *rs)
 {
@@ -113,11 +122,12 @@ bool rds_sock_half_full(const struct rds_sock *rs)
 }
 
 /**
- * rds_sock_charge - take room for one message
+ * rds_sock_charge - charge one message to its socket
  * @rs: socket
- * @bytes: its payload
+ * @bytes: payload bytes of the message
  *
- * Return: false if the queue is full already; a message that is admitted may overshoot.
+ * Return: false if the send buffer is full already; a message that is admitted
+ * may exceed it.
  */
 bool rds_sock_charge(struct rds_sock *rs, u32 bytes)
 {
@@ -131,13 +141,16 @@ bool rds_sock_charge(struct rds_sock *rs, u32 bytes)
 }
 
 /**
- * rds_sock_streams - is what a socket sends part of a stream?
- * @rs: socket that is sending a message
- * @path_last: when a message was sent on the path, by local_clock(); brought up to date
+ * rds_sock_streams - is a message part of a stream?
+ * @rs: socket that sends the message
+ * @path_last: time of the last message on the path that may be part of a
+ *	stream, by local_clock(); set to the present unless the message may be
+ *	part of a dialogue
  *
- * Messages that follow each other closely, from one socket or on one path, are a stream, unless
- * the socket received something since it sent: then this may be a turn of a dialogue.  Senders
- * that race here only make each other look the one or the other way.
+ * Messages that follow each other within STREAM_NS, from one socket or on one
+ * path, are a stream, unless the socket received a message since it last sent
+ * one: then this may be a turn of a dialogue.  A race of senders can make the
+ * answer wrong, which only affects the choice of the context that transmits.
  *
  * Context: any but hard interrupts.
  */
@@ -158,24 +171,28 @@ bool rds_sock_streams(struct rds_sock *rs, u64 *path_last)
 }
 
 /**
- * rds_sock_want_room - ask for a poll event when there is room
- * @rs: socket that is full
+ * rds_sock_want_room - ask for a poll event when the send buffer has room
+ * @rs: socket whose send buffer was full
  *
- * Return: true if there is room by now.
+ * Return: true if the send buffer has room by now.
  */
 bool rds_sock_want_room(struct rds_sock *rs)
 {
 	WRITE_ONCE(rs->snd_nospace, true);
-	/* Pairs with rds_sock_sent(): it sees the flag, or we its room. */
+	/*
+	 * Pairs with the atomic of rds_sock_sent(): it sees the flag, or its
+	 * room is seen here.
+	 */
 	smp_mb();
 	return rds_sock_writable(rs);
 }
 
 /**
- * rds_sock_charge_wait - take room for one message, waiting for it
+ * rds_sock_charge_wait - charge one message to its socket, and wait for room if
+ * need be
  * @rs: socket
- * @bytes: the message's payload
- * @timeo: how long, in jiffies
+ * @bytes: payload bytes of the message
+ * @timeo: longest wait, in jiffies
  *
  * Context: process.
  * Return: 0, -ETIMEDOUT, or -ERESTARTSYS or -EINTR for a signal.
@@ -186,7 +203,8 @@ int rds_sock_charge_wait(struct rds_sock *rs, u32 bytes, long timeo)
 	int err = 0;
 
 	for (;;) {
-		prepare_to_wait_exclusive(&rs->snd_wait, &wait, TASK_INTERRUPTIBLE);
+		prepare_to_wait_exclusive(&rs->snd_wait, &wait,
+					  TASK_INTERRUPTIBLE);
 		if (rds_sock_charge(rs, bytes))
 			break;
 		if (!timeo) {
@@ -200,24 +218,30 @@ int rds_sock_charge_wait(struct rds_sock *rs, u32 bytes, long timeo)
 		timeo = schedule_timeout(timeo);
 	}
 	finish_wait(&rs->snd_wait, &wait);
-	/* One is woken at a time: it passes on what it leaves. */
+	/*
+	 * Senders are woken one at a time: wake the next one if room is left.
+	 */
 	if (wq_has_sleeper(&rs->snd_wait) && rds_sock_writable(rs))
 		wake_up_interruptible(&rs->snd_wait);
 	return err;
 }
 
 /**
- * rds_sock_sent - messages are released
- * @rs: their owner
- * @bytes: payload of all
- * @msgs: how many
+ * rds_sock_sent - end the charge of messages
+ * @rs: owner of the messages
+ * @bytes: payload bytes of all messages
+ * @msgs: number of messages
  *
- * Context: any but hard interrupts, in the RCU read section in which the owner was read.
+ * Context: any but hard interrupts, in the RCU read section in which the owner
+ * was read.
  */
 void rds_sock_sent(struct rds_sock *rs, unsigned int bytes, unsigned int msgs)
 {
 	s64 snd = atomic64_sub_return(msgs * SND_ONE + bytes, &rs->snd);
-	/* The atomic is a full barrier: see rds_sock_want_room() and prepare_to_wait(). */
+	/*
+	 * The atomic is a full barrier: pairs with rds_sock_want_room() and
+	 * prepare_to_wait().
+	 */
 	bool sleeper = waitqueue_active(&rs->snd_wait);
 
 	if (likely(!sleeper && !READ_ONCE(rs->snd_nospace)))
@@ -233,19 +257,19 @@ void rds_sock_sent(struct rds_sock *rs, unsigned int bytes, unsigned int msgs)
 }
 
 /**
- * rds_endpoint_init - module start
+ * rds_sock_state_init - make the caches of sockets, at module start
  *
  * Return: 0 or -ENOMEM.
  */
-int rds_endpoint_init(void)
+int rds_sock_state_init(void)
 {
 	return rds_notify_init();
 }
 
 /**
- * rds_endpoint_exit - module end
+ * rds_sock_state_exit - destroy the caches of sockets, at module end
  */
-void rds_endpoint_exit(void)
+void rds_sock_state_exit(void)
 {
 	rds_notify_exit();
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Notifications of remote memory operations, see endpoint/note.h */
+/* Notifications of remote memory operations; sock/note.h has the rules. */
 #include <linux/slab.h>
 
-#include "endpoint/endpoint.h"
-#include "endpoint/note.h"
+#include "sock/note.h"
+#include "sock/state.h"
 
 /**
- * rds_note_alloc - prepare to tell a socket how an operation ended
- * @token: the program's
+ * rds_note_alloc - allocate the note of an operation
+ * @token: token that the program gave the operation
  *
  * Context: process.
- * Return: the record or NULL.
+ * Return: the note, or NULL without memory.
  */
 struct rds_note *rds_note_alloc(u64 token)
 {
@@ -22,9 +22,9 @@ struct rds_note *rds_note_alloc(u64 token)
 }
 
 /**
- * rds_note_add - an operation is about to be queued
- * @rs: its socket, not closed
- * @note: its record
+ * rds_note_add - enter the note of an operation that is about to be queued
+ * @rs: socket of the operation, not closed
+ * @note: note of the operation
  *
  * Context: process.
  */
@@ -37,10 +37,11 @@ void rds_note_add(struct rds_sock *rs, struct rds_note *note)
 }
 
 /**
- * rds_note_end - an operation is over
- * @note: its record, not its any more
- * @status: how it ended
- * @tell: whether the socket hears of it
+ * rds_note_end - give the note of a finished operation to the socket, or free
+ * it
+ * @note: note of the operation, which must not use the note any more
+ * @status: status of the operation, RDS_RDMA_*
+ * @tell: whether the operation is reported to the socket, if that is not closed
  *
  * Context: any but hard interrupts.
  */
@@ -53,7 +54,10 @@ void rds_note_end(struct rds_note *note, int status, bool tell)
 	rs = READ_ONCE(note->owner);
 	if (rs) {
 		spin_lock_bh(&rs->rx_lock);
-		/* not if it closed just now */
+		/*
+		 * A socket that has closed since the read of owner has cleared
+		 * it.
+		 */
 		if (note->owner) {
 			WRITE_ONCE(note->owner, NULL);
 			list_del(&note->list);
@@ -73,10 +77,10 @@ void rds_note_end(struct rds_note *note, int status, bool tell)
 }
 
 /**
- * rds_sock_note_take - take the oldest notification
+ * rds_sock_note_take - take the oldest note of an operation that is over
  * @rs: socket
  *
- * Return: the notification, the caller's to kfree(), or NULL.
+ * Return: the note, which the caller frees with kfree(), or NULL.
  */
 struct rds_note *rds_sock_note_take(struct rds_sock *rs)
 {
@@ -91,9 +95,9 @@ struct rds_note *rds_sock_note_take(struct rds_sock *rs)
 }
 
 /**
- * rds_sock_note_return - the reader's memory could not be written
+ * rds_sock_note_return - put a note back that could not be copied to the reader
  * @rs: socket
- * @note: as rds_sock_note_take() returned it
+ * @note: note that rds_sock_note_take() returned
  */
 void rds_sock_note_return(struct rds_sock *rs, struct rds_note *note)
 {
@@ -103,8 +107,9 @@ void rds_sock_note_return(struct rds_sock *rs, struct rds_note *note)
 }
 
 /**
- * rds_sock_note_purge - what is under way has no socket any more, what is over no reader
- * @rs: killed
+ * rds_sock_note_purge - detach the notes of operations under way, and free
+ * those of finished ones
+ * @rs: socket after rds_sock_kill()
  */
 void rds_sock_note_purge(struct rds_sock *rs)
 {

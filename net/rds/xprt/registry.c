@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Transports: registration and choice. */
+/* Registered transports, and the choice of one for an address or a type. */
 #include <linux/kmod.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <net/ipv6.h>
 
-#include "registry.h"
+#include "xprt/registry.h"
 #include <linux/rds.h>
 #include <net/rds/transport.h>
 
-/* Guards the slots against other writers; readers use RCU. */
+/* Guards writes to the slots; readers use RCU. */
 static DEFINE_MUTEX(registry_mutex);
 static const struct rds_transport __rcu *transports[RDS_TRANS_SLOTS];
 
-/* Modules that may bring a transport, as in-tree names them */
+/* Modules to load for a type, with the names of in-tree's modules */
 static const char *const transport_modules[RDS_TRANS_SLOTS] = {
 	[RDS_TRANS_IB]	= "rds_rdma",
 	[RDS_TRANS_TCP]	= "rds_tcp",
@@ -41,7 +41,10 @@ void rds_registry_remove(const struct rds_transport *trans)
 	synchronize_rcu();
 }
 
-/* The transport in a slot, with a reference to its module. */
+/*
+ * Get the transport in a slot, with a reference to its module.  NULL if there
+ * is none.
+ */
 static const struct rds_transport *transport_get(int type)
 {
 	const struct rds_transport *trans;
@@ -76,11 +79,12 @@ const struct rds_transport *rds_transport_by_type(int type)
 bool rds_addr_is_loop(const struct in6_addr *addr)
 {
 	return ipv6_addr_loopback(addr) ||
-	       (ipv6_addr_v4mapped(addr) && ipv4_is_loopback(addr->s6_addr32[3]));
+	       (ipv6_addr_v4mapped(addr) &&
+		ipv4_is_loopback(addr->s6_addr32[3]));
 }
 
-const struct rds_transport *rds_transport_for_addr(struct net *net, const struct in6_addr *addr,
-						   u32 scope)
+const struct rds_transport *
+rds_transport_for_addr(struct net *net, const struct in6_addr *addr, u32 scope)
 {
 	const struct rds_transport *trans;
 	int type;
@@ -98,11 +102,16 @@ const struct rds_transport *rds_transport_for_addr(struct net *net, const struct
 
 const struct rds_transport *rds_transport_loop(void)
 {
-	/* registered before the first socket, gone after the last */
+	/*
+	 * Registered before the first struct rds_net exists, removed after the
+	 * last is gone.
+	 */
 	return rcu_dereference_protected(transports[RDS_TRANS_LOOP], true);
 }
 
-void rds_transport_visit(void (*fn)(const struct rds_transport *trans, void *arg), void *arg)
+void rds_transport_visit(void (*fn)(const struct rds_transport *trans,
+				    void *arg),
+			 void *arg)
 {
 	const struct rds_transport *trans;
 	int type;

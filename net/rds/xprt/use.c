@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Which transports the sockets of a namespace use; conn/use.h has the rules. */
+/* Use of transports by the sockets of a namespace; xprt/use.h has the rules. */
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "conn/use.h"
 #include "netns.h"
-#include "registry.h"
+#include "xprt/registry.h"
+#include "xprt/use.h"
 #include <net/rds/transport.h>
 
-/* By then what the last socket sent has arrived, or waits for a peer that is not there. */
+/*
+ * After this time messages of the last socket have arrived, or wait for an
+ * unreachable peer.
+ */
 #define USE_LINGER	(2 * HZ)
 
 /**
- * struct rds_use - use of one transport in one namespace
+ * struct rds_use - use of one type of transport in one namespace
  * @rn: namespace
- * @trans: the transport that used it last; there while @users or the work hold its module
- * @told: it has been told that it is used
- * @lock: guards the rest, and the telling
- * @users: bound sockets
- * @work: tells the end
+ * @trans: transport of the last rds_use_get(); valid while @users is not 0 or
+ *	@work is queued or running, as sockets and the work hold its module
+ * @told: the last call of &rds_transport.net_use reported a use
+ * @lock: guards @trans, @told and @users, and serialises calls of
+ *	&rds_transport.net_use
+ * @users: number of sockets that are bound over the transport, or about to be
+ * @work: reports the end of the use; holds the namespace and the module from
+ *	its queueing on
  */
 struct rds_use {
 	struct rds_net			*rn;
@@ -31,7 +37,10 @@ struct rds_use {
 	struct delayed_work		work;
 };
 
-/* A transport may take seconds to leave, and waits for work of other queues meanwhile. */
+/*
+ * A queue of its own: net_use may take seconds, and waits for work items of
+ * other queues.
+ */
 static struct workqueue_struct *use_wq;
 
 static void use_end(struct work_struct *work)
@@ -51,7 +60,9 @@ static void use_end(struct work_struct *work)
 	put_net(net);
 }
 
-static bool use_told(const struct rds_net *rn, const struct rds_transport *trans)
+/* Is the transport told of its use in this namespace? */
+static bool use_told(const struct rds_net *rn,
+		     const struct rds_transport *trans)
 {
 	return trans->net_use && !net_eq(rn->net, &init_net);
 }
@@ -86,7 +97,10 @@ void rds_use_put(struct rds_net *rn, const struct rds_transport *trans)
 		get_net(rn->net);
 		__module_get(trans->owner);
 		if (mod_delayed_work(use_wq, &use->work, USE_LINGER)) {
-			/* it waited already, with references of its own */
+			/*
+			 * The work was pending, and holds references since it
+			 * was queued.
+			 */
 			module_put(trans->owner);
 			put_net(rn->net);
 		}
