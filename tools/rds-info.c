@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* rds-info: prints the tables of the RDS module. */
+/* rds-info: print the tables of the RDS module. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
@@ -39,6 +39,7 @@ struct table {
 	const char *key;
 	const char *about;
 	int id4, id6;
+	int transport;		/* owner of the table; RDS_TRANS_NONE: core */
 	const struct column *column;
 	const struct column *verbose;
 };
@@ -117,29 +118,35 @@ static const struct column ib_verbose[] = {
 	END
 };
 
-/* In the order they are printed in, whatever the order on the command line. */
+/* In the order of output, which the order of options does not change. */
 static const struct table tables[] = {
-	{ 'I', "RDS IB Connections:", "ib_connections", "InfiniBand connections",
-	  RDS_INFO_IB_CONNECTIONS, RDS6_INFO_IB_CONNECTIONS, ib_columns, ib_verbose },
+	{ 'I', "RDS IB Connections:", "ib_connections",
+	  "InfiniBand connections", RDS_INFO_IB_CONNECTIONS,
+	  RDS6_INFO_IB_CONNECTIONS, RDS_TRANS_IB, ib_columns, ib_verbose },
 	{ 'T', "TCP Connections:", "tcp_connections", "TCP connections",
-	  RDS_INFO_TCP_SOCKETS, RDS6_INFO_TCP_SOCKETS, tcp_columns, NULL },
-	{ 'c', "Counters:", "counters", "counters",
-	  RDS_INFO_COUNTERS, RDS_INFO_COUNTERS, counter_columns, NULL },
-	{ 'k', "RDS Sockets:", "sockets", "RDS sockets",
-	  RDS_INFO_SOCKETS, RDS6_INFO_SOCKETS, socket_columns, NULL },
+	  RDS_INFO_TCP_SOCKETS, RDS6_INFO_TCP_SOCKETS, RDS_TRANS_TCP,
+	  tcp_columns, NULL },
+	{ 'c', "Counters:", "counters", "counters", RDS_INFO_COUNTERS,
+	  RDS_INFO_COUNTERS, RDS_TRANS_NONE, counter_columns, NULL },
+	{ 'k', "RDS Sockets:", "sockets", "RDS sockets", RDS_INFO_SOCKETS,
+	  RDS6_INFO_SOCKETS, RDS_TRANS_NONE, socket_columns, NULL },
 	{ 'n', "RDS Connections:", "connections", "RDS connections",
-	  RDS_INFO_CONNECTIONS, RDS6_INFO_CONNECTIONS, connection_columns, NULL },
-	{ 'r', "Receive Message Queue:", "recv_queue", "messages received, not yet read",
-	  RDS_INFO_RECV_MESSAGES, RDS6_INFO_RECV_MESSAGES, message_columns, NULL },
+	  RDS_INFO_CONNECTIONS, RDS6_INFO_CONNECTIONS, RDS_TRANS_NONE,
+	  connection_columns, NULL },
+	{ 'r', "Receive Message Queue:", "recv_queue",
+	  "messages received, not yet read", RDS_INFO_RECV_MESSAGES,
+	  RDS6_INFO_RECV_MESSAGES, RDS_TRANS_NONE, message_columns, NULL },
 	{ 's', "Send Message Queue:", "send_queue", "messages not yet sent",
-	  RDS_INFO_SEND_MESSAGES, RDS6_INFO_SEND_MESSAGES, message_columns, NULL },
-	{ 't', "Retransmit Message Queue:", "retrans_queue", "messages sent, not yet acknowledged",
-	  RDS_INFO_RETRANS_MESSAGES, RDS6_INFO_RETRANS_MESSAGES, message_columns, NULL },
+	  RDS_INFO_SEND_MESSAGES, RDS6_INFO_SEND_MESSAGES, RDS_TRANS_NONE,
+	  message_columns, NULL },
+	{ 't', "Retransmit Message Queue:", "retrans_queue",
+	  "messages sent, not yet acknowledged", RDS_INFO_RETRANS_MESSAGES,
+	  RDS6_INFO_RETRANS_MESSAGES, RDS_TRANS_NONE, message_columns, NULL },
 };
 
 #define NR_TABLES (sizeof(tables) / sizeof(tables[0]))
 
-/* Longer than every record known here. */
+/* Longer than each record of the tables above. */
 struct record {
 	uint8_t bytes[128];
 };
@@ -148,6 +155,8 @@ struct view {
 	bool all;		/* IPv6 as well as IPv4 */
 	bool verbose;
 	bool json;
+	bool asked;		/* the command line names tables */
+	bool missed;		/* a table named there could not be read */
 	struct rt_json j;
 	char failed[NR_TABLES];
 	int error[NR_TABLES];
@@ -180,7 +189,7 @@ static void flags_text(const struct record *r, int off, bool v6, char *out)
 	uint8_t flags = r->bytes[off];
 	int i;
 
-	/* Very old kernels kept them in the last byte of the transport's name. */
+	/* Very old kernels: flags in the last byte of the transport's name. */
 	if (!v6)
 		flags |= r->bytes[39];
 	for (i = 0; i < 4; i++)
@@ -188,8 +197,8 @@ static void flags_text(const struct record *r, int off, bool v6, char *out)
 	out[4] = '\0';
 }
 
-static void field_text(const struct column *c, const struct record *r, bool v6, char *out,
-		       size_t size)
+static void field_text(const struct column *c, const struct record *r, bool v6,
+		       char *out, size_t size)
 {
 	int off = v6 ? c->off6 : c->off4;
 	struct in6_addr a6;
@@ -210,7 +219,8 @@ static void field_text(const struct column *c, const struct record *r, bool v6, 
 		if (c->kind == K_ADDR && v6 && IN6_IS_ADDR_V4MAPPED(&a6))
 			inet_ntop(AF_INET, &a6.s6_addr[12], out, size);
 		else
-			inet_ntop(c->kind == K_GID || v6 ? AF_INET6 : AF_INET, &a6, out, size);
+			inet_ntop(c->kind == K_GID || v6 ? AF_INET6 : AF_INET,
+				  &a6, out, size);
 		break;
 	case K_FLAGS:
 		flags_text(r, off, v6, out);
@@ -229,7 +239,8 @@ static int width_of(const struct column *c, const struct view *v)
 	return c->width;
 }
 
-static void print_text(const struct table *t, const struct view *v, const struct rt_info *info)
+static void print_text(const struct table *t, const struct view *v,
+		       const struct rt_info *info)
 {
 	const struct column *c;
 	struct record r;
@@ -239,7 +250,8 @@ static void print_text(const struct table *t, const struct view *v, const struct
 	printf("\n%s\n", t->heading);
 	for (c = t->column; c->key; c++)
 		if (c->heading)
-			printf("%s%*s", c == t->column ? "" : " ", width_of(c, v), c->heading);
+			printf("%s%*s", c == t->column ? "" : " ",
+			       width_of(c, v), c->heading);
 	putchar('\n');
 	for (i = 0; i < rt_info_count(info); i++) {
 		rt_info_record(info, i, &r, sizeof(r));
@@ -247,17 +259,20 @@ static void print_text(const struct table *t, const struct view *v, const struct
 			if (!c->heading)
 				continue;
 			field_text(c, &r, v->all, text, sizeof(text));
-			printf("%s%*s", c == t->column ? "" : " ", width_of(c, v), text);
+			printf("%s%*s", c == t->column ? "" : " ",
+			       width_of(c, v), text);
 		}
 		for (c = t->verbose; v->verbose && c && c->key; c++) {
 			field_text(c, &r, v->all, text, sizeof(text));
-			printf("%s%s=%s", c == t->verbose ? "  " : ", ", c->heading, text);
+			printf("%s%s=%s", c == t->verbose ? "  " : ", ",
+			       c->heading, text);
 		}
 		putchar('\n');
 	}
 }
 
-static void json_columns(struct view *v, const struct column *c, const struct record *r)
+static void json_columns(struct view *v, const struct column *c,
+			 const struct record *r)
 {
 	char text[80];
 
@@ -266,7 +281,8 @@ static void json_columns(struct view *v, const struct column *c, const struct re
 
 		if (off == ABSENT)
 			continue;
-		if (c->kind == K_U8 || c->kind == K_U32 || c->kind == K_U64 || c->kind == K_PORT) {
+		if (c->kind == K_U8 || c->kind == K_U32 || c->kind == K_U64 ||
+		    c->kind == K_PORT) {
 			rt_json_u64(&v->j, c->key, number_at(r, off, c->kind));
 			continue;
 		}
@@ -275,7 +291,8 @@ static void json_columns(struct view *v, const struct column *c, const struct re
 	}
 }
 
-static void print_json(const struct table *t, struct view *v, const struct rt_info *info)
+static void print_json(const struct table *t, struct view *v,
+		       const struct rt_info *info)
 {
 	bool counters = t->column == counter_columns;
 	struct record r;
@@ -305,7 +322,8 @@ static void print_errors(struct view *v)
 	rt_json_open(&v->j, "errors", '{');
 	for (i = 0; i < NR_TABLES; i++)
 		if (v->failed[i])
-			rt_json_str(&v->j, tables[i].key, strerror(v->error[i]));
+			rt_json_str(&v->j, tables[i].key,
+				    strerror(v->error[i]));
 	rt_json_close(&v->j, '}');
 }
 
@@ -314,10 +332,12 @@ static void __attribute__((noreturn)) usage(void)
 	size_t i;
 
 	fprintf(stderr, "rds-info version " RT_VERSION "\n\n");
-	fprintf(stderr, "usage: rds-info [-%s] [--json]; without a table all are printed\n",
+	fprintf(stderr,
+		"usage: rds-info [-%s] [--json]; without a table all are printed\n",
 		"acknrstvIT");
 	for (i = 0; i < NR_TABLES; i++)
-		fprintf(stderr, "  -%c  %s\n", tables[i].letter, tables[i].about);
+		fprintf(stderr, "  -%c  %s\n", tables[i].letter,
+			tables[i].about);
 	fprintf(stderr, "  -v  more columns\n  -a  IPv6 as well as IPv4\n");
 	exit(1);
 }
@@ -328,11 +348,11 @@ static void parse(struct view *v, bool *wanted, int argc, char **argv)
 		{ "json", no_argument, NULL, 'J' },
 		{ NULL, 0, NULL, 0 },
 	};
-	bool any = false;
 	size_t i;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "acknrstvIT", longopts, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "acknrstvIT", longopts, NULL)) !=
+	       -1) {
 		if (c == 'a') {
 			v->all = true;
 			continue;
@@ -343,15 +363,48 @@ static void parse(struct view *v, bool *wanted, int argc, char **argv)
 			v->json = true;
 			continue;
 		} else if (c == '?') {
-			fprintf(stderr, "rds-info: Invalid option '-%c'\n", optopt ? optopt : '-');
+			fprintf(stderr, "rds-info: Invalid option '-%c'\n",
+				optopt ? optopt : '-');
 			usage();
 		}
 		for (i = 0; i < NR_TABLES; i++)
 			wanted[i] |= tables[i].letter == c;
-		any = true;
+		v->asked = true;
 	}
-	for (i = 0; !any && i < NR_TABLES; i++)
+	for (i = 0; !v->asked && i < NR_TABLES; i++)
 		wanted[i] = true;
+}
+
+/*
+ * A table that cannot be read is an error only if the command line names it:
+ * by default all tables are printed, also of modules that are not loaded.
+ */
+static void table_failed(struct view *v, const struct table *t, int err)
+{
+	size_t i = t - tables;
+
+	v->failed[i] = true;
+	v->error[i] = err;
+	fflush(stdout);
+	fprintf(stderr, "rds-info: Unable get statistics: %s (%.*s)\n",
+		strerror(err), (int)strlen(t->heading) - 1, t->heading);
+	if (!v->asked)
+		return;
+	v->missed = true;
+	if (t->transport != RDS_TRANS_NONE)
+		rt_hint_transport(err, t->transport);
+}
+
+static int open_socket(void)
+{
+	int fd = rt_socket(), err = errno;
+
+	if (fd < 0) {
+		fprintf(stderr, "rds-info: Unable to create socket: %s\n",
+			strerror(err));
+		rt_hint_socket(err);
+	}
+	return fd;
 }
 
 int main(int argc, char **argv)
@@ -363,11 +416,9 @@ int main(int argc, char **argv)
 	int fd;
 
 	parse(&v, wanted, argc, argv);
-	fd = rt_socket();
-	if (fd < 0) {
-		fprintf(stderr, "rds-info: Unable to create socket: %s\n", strerror(errno));
+	fd = open_socket();
+	if (fd < 0)
 		return 1;
-	}
 	if (v.json)
 		rt_json_open(&v.j, NULL, '{');
 	for (i = 0; i < NR_TABLES; i++) {
@@ -375,17 +426,12 @@ int main(int argc, char **argv)
 
 		if (!wanted[i])
 			continue;
-		if (rt_info_get(fd, v.all ? t->id6 : t->id4, &info)) {
-			v.failed[i] = true;
-			v.error[i] = errno;
-			fflush(stdout);
-			fprintf(stderr, "rds-info: Unable get statistics: %s (%.*s)\n",
-				strerror(v.error[i]), (int)strlen(t->heading) - 1, t->heading);
-		} else if (v.json) {
+		if (rt_info_get(fd, v.all ? t->id6 : t->id4, &info))
+			table_failed(&v, t, errno);
+		else if (v.json)
 			print_json(t, &v, &info);
-		} else {
+		else
 			print_text(t, &v, &info);
-		}
 	}
 	if (v.json) {
 		print_errors(&v);
@@ -393,5 +439,5 @@ int main(int argc, char **argv)
 	}
 	rt_info_free(&info);
 	close(fd);
-	return fflush(stdout) || ferror(stdout);
+	return fflush(stdout) || ferror(stdout) || v.missed;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * rds-ping: asks the kernel of another RDS host for an answer.
+ * rds-ping: send pings to the kernel of another RDS host.
  *
- * A ping is an empty message to port 0, and so is the answer. Nothing in it
- * says which ping it belongs to, so every outstanding ping has its own socket.
+ * A ping is an empty message to port 0; the answer (pong) is an empty message
+ * too. The answer does not identify the ping, so each outstanding ping has its
+ * own socket.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,8 +30,8 @@ struct slot {
 	int fd;
 	uint64_t number;
 	uint64_t sent_at;
-	bool waiting;		/* the present ping is neither answered nor given up */
-	bool reported;		/* something was printed for the present ping */
+	bool waiting;		/* the last ping is not answered or given up */
+	bool reported;		/* a result of the last ping was printed */
 };
 
 struct ping {
@@ -61,7 +62,8 @@ static void on_signal(int sig)
 	got_signal = sig;
 }
 
-static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
+static void __attribute__((noreturn, format(printf, 1, 2)))
+die(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -71,9 +73,12 @@ static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt,
 	exit(1);
 }
 
-static void __attribute__((noreturn)) die_errno(const char *what)
+static int complain_errno(const char *what)
 {
-	die("%s, errno: %d (%s)\n", what, errno, strerror(errno));
+	int err = errno;
+
+	fprintf(stderr, "%s, errno: %d (%s)\n", what, err, strerror(err));
+	return err;
 }
 
 static void __attribute__((noreturn)) usage(const char *why)
@@ -101,7 +106,8 @@ static void parse(struct ping *p, int argc, char **argv)
 	int c;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "c:i:I:Q:T:", longopts, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "c:i:I:Q:T:", longopts, NULL)) !=
+	       -1) {
 		switch (c) {
 		case 'c':
 			if (rt_parse_number(optarg, UINT32_MAX, &p->count))
@@ -132,7 +138,8 @@ static void parse(struct ping *p, int argc, char **argv)
 		}
 	}
 	if (optind + 1 != argc)
-		usage(optind < argc ? "Too many arguments" : "Missing destination address");
+		usage(optind < argc ? "Too many arguments" :
+				      "Missing destination address");
 	if (rt_parse_host(argv[optind], AF_UNSPEC, &p->dst))
 		die("Cannot parse destination address %s\n", argv[optind]);
 }
@@ -143,23 +150,37 @@ static void open_slot(struct ping *p, struct slot *s)
 	uint8_t tos = p->tos;
 
 	s->fd = rt_socket();
-	if (s->fd < 0)
-		die_errno("unable to create RDS socket");
+	if (s->fd < 0) {
+		rt_hint_socket(complain_errno("unable to create RDS socket"));
+		exit(1);
+	}
 	if (!p->have_src) {
 		if (rt_source_for(&p->dst, &p->src))
 			die("unable to connect to %s, errno: %d (%s)\n",
-			    rt_host_str(&p->dst, host, sizeof(host)), errno, strerror(errno));
+			    rt_host_str(&p->dst, host, sizeof(host)), errno,
+			    strerror(errno));
 		p->have_src = true;
 	}
-	if (rt_set_transport(s->fd, p->transport))
-		die_errno("unable to choose the transport");
-	if (bind(s->fd, &p->src.sa, rt_addrlen(&p->src)))
-		die_errno("bind() failed");
-	if (tos && ioctl(s->fd, SIOCRDSSETTOS, &tos))
-		die_errno("ERROR: failed to set TOS");
+	if (rt_set_transport(s->fd, p->transport)) {
+		rt_hint_transport(complain_errno("unable to choose the transport"),
+				  p->transport);
+		exit(1);
+	}
+	if (bind(s->fd, &p->src.sa, rt_addrlen(&p->src))) {
+		rt_hint_bind(complain_errno("bind() failed"), &p->src,
+			     p->transport);
+		exit(1);
+	}
+	if (tos && ioctl(s->fd, SIOCRDSSETTOS, &tos)) {
+		complain_errno("ERROR: failed to set TOS");
+		exit(1);
+	}
 }
 
-/* One line, or one object, about ping @number. @usec is NULL when nothing was timed. */
+/*
+ * Print one line or one JSON object about ping @number. @usec is NULL if there
+ * is no round-trip time.
+ */
 static void report(struct ping *p, uint64_t number, const uint64_t *usec,
 		   const union rt_addr *from, bool dup, int error)
 {
@@ -171,7 +192,8 @@ static void report(struct ping *p, uint64_t number, const uint64_t *usec,
 		if (usec)
 			rt_json_u64(&p->j, "usec", *usec);
 		if (from)
-			rt_json_str(&p->j, "source", rt_host_str(from, host, sizeof(host)));
+			rt_json_str(&p->j, "source",
+				    rt_host_str(from, host, sizeof(host)));
 		if (dup)
 			rt_json_bool(&p->j, "duplicate", true);
 		if (error)
@@ -206,7 +228,8 @@ static void send_next(struct ping *p, uint64_t now)
 	s->sent_at = now;
 	s->waiting = true;
 	s->reported = false;
-	if (sendto(s->fd, NULL, 0, MSG_DONTWAIT, &p->dst.sa, rt_addrlen(&p->dst)) == 0)
+	if (sendto(s->fd, NULL, 0, MSG_DONTWAIT, &p->dst.sa,
+		   rt_addrlen(&p->dst)) == 0)
 		return;
 	s->waiting = false;
 	s->reported = true;
@@ -224,7 +247,7 @@ static void receive(struct ping *p, struct slot *s)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* Without a name it is a notice of the kernel, not an answer. */
+	/* A message without an address is a notice of the kernel, no answer. */
 	if (n >= 0 && !msg.msg_namelen)
 		return;
 	usec = rt_now_us() - s->sent_at;
@@ -246,8 +269,8 @@ static void receive(struct ping *p, struct slot *s)
 }
 
 /*
- * Gives up pings sent before @deadline. A late answer must not be taken for
- * the answer to a later ping, hence the new socket with another port.
+ * Give up pings sent at or before @deadline. With @reopen, open a new socket on
+ * another port, so that a late answer is not taken for that of a later ping.
  */
 static void give_up(struct ping *p, uint64_t deadline, bool reopen)
 {
@@ -277,7 +300,8 @@ static void wait_until(struct ping *p, uint64_t when)
 	unsigned int i;
 
 	for (i = 0; i < NR_SLOTS; i++)
-		pfd[i] = (struct pollfd){ .fd = p->slot[i].fd, .events = POLLIN };
+		pfd[i] = (struct pollfd){ .fd = p->slot[i].fd,
+					  .events = POLLIN };
 	if (ppoll(pfd, NR_SLOTS, &ts, NULL) <= 0)
 		return;
 	for (i = 0; i < NR_SLOTS; i++)
@@ -302,14 +326,14 @@ static void run(struct ping *p)
 			if (p->count && p->sent >= p->count)
 				break;
 			send_next(p, now);
-			/* All sockets busy: do not spin until one is free. */
+			/* Do not spin while all sockets wait for an answer. */
 			if (p->slot[p->turn].waiting && step < 1000)
 				step = 1000;
 			tick = tick + step > now ? tick + step : now + step;
 		}
 		wait_until(p, tick);
 	}
-	/* What is still open after enough answers came was not waited for. */
+	/* After p->count answers the other pings are not reported as lost. */
 	if (!p->count || p->answered < p->count)
 		give_up(p, UINT64_MAX, false);
 }
@@ -322,7 +346,8 @@ static void begin(struct ping *p)
 		return;
 	p->j.out = stdout;
 	rt_json_open(&p->j, NULL, '{');
-	rt_json_str(&p->j, "destination", rt_host_str(&p->dst, host, sizeof(host)));
+	rt_json_str(&p->j, "destination",
+		    rt_host_str(&p->dst, host, sizeof(host)));
 	rt_json_str(&p->j, "source", rt_host_str(&p->src, host, sizeof(host)));
 	rt_json_open(&p->j, "pings", '[');
 }
@@ -343,18 +368,24 @@ static void finish(struct ping *p)
 		rt_json_close(&p->j, '}');
 		return;
 	}
-	/* Programs read what a classic rds-ping writes, people want the sum of it. */
+	/*
+	 * The classic rds-ping has no summary. Print one only to a terminal, so
+	 * that programs read the classic output.
+	 */
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr,
 			"%llu sent, %llu answered, %llu lost; %llu/%llu/%llu usec min/avg/max\n",
-			(unsigned long long)p->sent, (unsigned long long)p->answered,
-			(unsigned long long)(p->lost + p->failed), (unsigned long long)p->min,
-			(unsigned long long)avg, (unsigned long long)p->max);
+			(unsigned long long)p->sent,
+			(unsigned long long)p->answered,
+			(unsigned long long)(p->lost + p->failed),
+			(unsigned long long)p->min, (unsigned long long)avg,
+			(unsigned long long)p->max);
 }
 
 int main(int argc, char **argv)
 {
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND };
+	struct sigaction sa = { .sa_handler = on_signal,
+				.sa_flags = SA_RESETHAND };
 	struct ping p = { .interval = 1000000, .transport = RDS_TRANS_NONE };
 	unsigned int i;
 

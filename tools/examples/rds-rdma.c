@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Remote memory in RDS: a server lends a page to a client, which writes into it and reads it back.
+ * Remote memory in RDS: a server registers a page for a client, which writes
+ * into the page and reads it back.
  *
  *   rds-rdma server 10.0.0.1            on the host with that address
- *   rds-rdma client 10.0.0.2 10.0.0.1   on another: own address, the server's
+ *   rds-rdma client 10.0.0.2 10.0.0.1   on another host: own address, the
+ *                                       server's address
  *
- * The server registers the page and sends its key. The client's RDMA operations go along with
- * ordinary messages: the server gets "written" when the write is done, and "read" after the read.
+ * The server registers the page and sends its key. Each RDMA operation of the
+ * client is sent with an ordinary message: the server receives "written" after
+ * the RDMA write, and "read" after the RDMA read.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,11 +24,12 @@
 #define WRITTEN "hello, memory"
 #define CHANGED "HELLO, MEMORY"
 
-static char page[4096] __attribute__((aligned(4096)));	/* server: lent; client: from and to */
+/* Server: the registered page. Client: source and destination of RDMA. */
+static char page[4096] __attribute__((aligned(4096)));
 static int fd;
-static int messages, statuses;				/* received so far */
-static struct sockaddr_in peer;				/* who sent the last message */
-static rds_rdma_cookie_t key;				/* that came with a message */
+static int messages, statuses;		/* received so far */
+static struct sockaddr_in peer;		/* sender of the last message */
+static rds_rdma_cookie_t key;		/* received with a message */
 
 static void fail(const char *what)
 {
@@ -35,7 +39,8 @@ static void fail(const char *what)
 
 static struct sockaddr_in address(const char *ip, int port)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons(port) };
 
 	errno = EINVAL;
 	if (inet_pton(AF_INET, ip, &a.sin_addr) != 1)
@@ -43,7 +48,7 @@ static struct sockaddr_in address(const char *ip, int port)
 	return a;
 }
 
-/* Without the option bind() would choose any transport that has the address. */
+/* Without SO_RDS_TRANSPORT bind() chooses any transport with the address. */
 static void open_socket(struct sockaddr_in a)
 {
 	struct timeval limit = { .tv_sec = 30 };
@@ -52,14 +57,15 @@ static void open_socket(struct sockaddr_in a)
 	fd = socket(AF_RDS, SOCK_SEQPACKET, 0);
 	if (fd < 0)
 		fail("socket");
-	if (setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &transport, sizeof(transport)))
+	if (setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &transport,
+		       sizeof(transport)))
 		fail("no RDMA transport (is rds_rdma loaded?)");
 	if (bind(fd, (void *)&a, sizeof(a)))
 		fail("bind (is it the address of an RDMA device?)");
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }
 
-/* Sends a text to the peer, and with it a control message if @len is not 0. */
+/* Send @text to the peer, with a control message if @len is not 0. */
 static void transmit(const char *text, int type, const void *data, size_t len)
 {
 	_Alignas(struct cmsghdr) char control[256];
@@ -87,13 +93,18 @@ static void take_control(const struct cmsghdr *c)
 	if (c->cmsg_level != SOL_RDS || c->cmsg_type != RDS_CMSG_RDMA_STATUS)
 		return;
 	memcpy(&n, CMSG_DATA(c), sizeof(n));
-	printf("status of operation %llu: %d\n", (unsigned long long)n.user_token, n.status);
+	printf("status of operation %llu: %d\n",
+	       (unsigned long long)n.user_token, n.status);
 	if (n.status != RDS_RDMA_SUCCESS)
 		exit(1);
 	statuses++;
 }
 
-/* Until so many have come. With a status recvmsg() returns 0, and no address. */
+/*
+ * Receive until @want_messages messages and @want_statuses statuses have
+ * arrived since the start of the program. For a status, recvmsg() returns 0 and
+ * no address.
+ */
 static void receive(int want_messages, int want_statuses)
 {
 	while (messages < want_messages || statuses < want_statuses) {
@@ -101,9 +112,12 @@ static void receive(int want_messages, int want_statuses)
 		struct sockaddr_in from;
 		char text[64];
 		struct iovec iov = { text, sizeof(text) };
-		struct msghdr msg = { .msg_name = &from, .msg_namelen = sizeof(from),
-				      .msg_iov = &iov, .msg_iovlen = 1,
-				      .msg_control = control, .msg_controllen = sizeof(control) };
+		struct msghdr msg = { .msg_name = &from,
+				      .msg_namelen = sizeof(from),
+				      .msg_iov = &iov,
+				      .msg_iovlen = 1,
+				      .msg_control = control,
+				      .msg_controllen = sizeof(control) };
 		ssize_t len = recvmsg(fd, &msg, 0);
 		struct cmsghdr *c;
 
@@ -119,7 +133,10 @@ static void receive(int want_messages, int want_statuses)
 	}
 }
 
-/* Between the page here and the memory behind the key; the status will bear the token. */
+/*
+ * Start an RDMA operation between the local page and the memory of the key, and
+ * send @text with it. The status message of the operation repeats @token.
+ */
 static void rdma(const char *text, uint64_t flags, uint64_t token)
 {
 	struct rds_iovec local = { (uintptr_t)page, sizeof(page) };
@@ -137,17 +154,19 @@ static int server(const char *self)
 	struct rds_free_mr_args lent = { 0 };
 	struct rds_get_mr_args args = {
 		.vec = { (uintptr_t)page, sizeof(page) }, .cookie_addr = (uintptr_t)&lent.cookie,
-		.flags = RDS_RDMA_READWRITE,	/* without it the page could only be read */
+		.flags = RDS_RDMA_READWRITE,	/* default: read only */
 	};
 
 	open_socket(address(self, PORT));
-	if (setsockopt(fd, SOL_RDS, RDS_GET_MR, &args, sizeof(args)) && errno != EOPNOTSUPP)
+	if (setsockopt(fd, SOL_RDS, RDS_GET_MR, &args, sizeof(args)) &&
+	    errno != EOPNOTSUPP)
 		fail("RDS_GET_MR");
 	puts("waiting");
 	receive(1, 0);
 	if (lent.cookie)
-		transmit("key", RDS_CMSG_RDMA_DEST, &lent.cookie, sizeof(lent.cookie));
-	else	/* Some kernels make a key only together with the message that brings it. */
+		transmit("key", RDS_CMSG_RDMA_DEST, &lent.cookie,
+			 sizeof(lent.cookie));
+	else	/* In-tree RDS makes keys only with the message that has one. */
 		transmit("key", RDS_CMSG_RDMA_MAP, &args, sizeof(args));
 	receive(2, 0);
 	printf("the page says: %.40s\n", page);
@@ -171,7 +190,10 @@ static int client(const char *self, const char *other)
 	rdma("written", RDS_RDMA_READWRITE, 1);
 	receive(2, 1);
 	memset(page, 0, sizeof(page));
-	/* The fence keeps the message behind the read; a write is ahead of it anyway. */
+	/*
+	 * The fence delays the message until the RDMA read is complete. An RDMA
+	 * write precedes its message without a fence.
+	 */
 	rdma("read", RDS_RDMA_FENCE, 2);
 	receive(2, 2);
 	printf("the page says: %.40s\n", page);
@@ -185,6 +207,7 @@ int main(int argc, char **argv)
 		return server(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "client"))
 		return client(argv[2], argv[3]);
-	fprintf(stderr, "usage: rds-rdma server ADDRESS | rds-rdma client ADDRESS SERVER\n");
+	fprintf(stderr,
+		"usage: rds-rdma server ADDRESS | rds-rdma client ADDRESS SERVER\n");
 	return 2;
 }

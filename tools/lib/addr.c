@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Addresses as people write them. */
+/* Parse and print addresses. */
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -15,7 +15,8 @@ socklen_t rt_addrlen(const union rt_addr *a)
 
 uint16_t rt_port(const union rt_addr *a)
 {
-	return ntohs(a->sa.sa_family == AF_INET6 ? a->in6.sin6_port : a->in.sin_port);
+	return ntohs(a->sa.sa_family == AF_INET6 ? a->in6.sin6_port :
+						   a->in.sin_port);
 }
 
 void rt_set_port(union rt_addr *a, uint16_t port)
@@ -40,12 +41,13 @@ bool rt_same_addr(const union rt_addr *a, const union rt_addr *b)
 	return rt_same_host(a, b) && rt_port(a) == rt_port(b);
 }
 
-/* RDS treats a mapped address as the IPv4 address it holds, so name it that way. */
+/* RDS treats an IPv4-mapped address as IPv4; convert it so that both match. */
 static void unmap(union rt_addr *a)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
 
-	if (a->sa.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
+	if (a->sa.sa_family != AF_INET6 ||
+	    !IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
 		return;
 	memcpy(&in.sin_addr, &a->in6.sin6_addr.s6_addr[12], 4);
 	in.sin_port = a->in6.sin6_port;
@@ -54,7 +56,8 @@ static void unmap(union rt_addr *a)
 
 int rt_parse_host(const char *text, int family, union rt_addr *out)
 {
-	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_DGRAM };
+	struct addrinfo hints = { .ai_family = family,
+				  .ai_socktype = SOCK_DGRAM };
 	size_t len = strlen(text);
 	struct addrinfo *res;
 	char host[256];
@@ -115,7 +118,8 @@ const char *rt_host_str(const union rt_addr *a, char *buf, size_t size)
 		return buf;
 	}
 	inet_ntop(AF_INET6, &a->in6.sin6_addr, name, sizeof(name));
-	if (a->in6.sin6_scope_id && if_indextoname(a->in6.sin6_scope_id, ifname))
+	if (a->in6.sin6_scope_id &&
+	    if_indextoname(a->in6.sin6_scope_id, ifname))
 		snprintf(buf, size, "%s%%%s", name, ifname);
 	else
 		snprintf(buf, size, "%s", name);
@@ -127,6 +131,7 @@ const char *rt_addr_str(const union rt_addr *a, char *buf, size_t size)
 	char host[RT_ADDRSTRLEN];
 
 	rt_host_str(a, host, sizeof(host));
-	snprintf(buf, size, a->sa.sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host, rt_port(a));
+	snprintf(buf, size, a->sa.sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u",
+		 host, rt_port(a));
 	return buf;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Snapshots of the tables RDS gives through getsockopt(). */
+/* Snapshots of RDS_INFO_* tables, read with getsockopt(). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +22,15 @@ int rt_info_get(int fd, int id, struct rt_info *info)
 		}
 		if (errno != ENOSPC)
 			return -1;
-		/* Some room to spare: the table may grow before the next call. */
+		/* Spare room, as the table may grow before the next call. */
 		len += len / 4 + 256;
 		buf = realloc(info->buf, len);
 		if (!buf)
 			return -1;
-		/* Pages that nobody touched yet need not be writable for the kernel. */
+		/*
+		 * Fault the pages in: the kernel need not be able to write to
+		 * pages that were never touched.
+		 */
 		memset(buf, 0, len);
 		info->buf = buf;
 		info->capacity = len;
@@ -39,7 +42,8 @@ size_t rt_info_count(const struct rt_info *info)
 	return info->record ? info->len / info->record : 0;
 }
 
-void rt_info_record(const struct rt_info *info, size_t n, void *out, size_t size)
+void rt_info_record(const struct rt_info *info, size_t n, void *out,
+		    size_t size)
 {
 	size_t have = info->record < size ? info->record : size;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Just enough JSON to write one document, one value per line. */
+/* Writer for one JSON document, one value per line. */
 #include <inttypes.h>
 
 #include "rdstool.h"
@@ -23,7 +23,8 @@ static void put_string(FILE *out, const char *s)
 static void begin(struct rt_json *j, const char *key)
 {
 	if (j->depth)
-		fprintf(j->out, "%s\n%*s", j->used ? "," : "", (int)j->depth * 2, "");
+		fprintf(j->out, "%s\n%*s", j->used ? "," : "",
+			(int)j->depth * 2, "");
 	j->used = true;
 	if (key) {
 		put_string(j->out, key);

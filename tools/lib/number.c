@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Numbers and times on the command line. */
+/* Parse numbers and times of the command line. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ int rt_parse_number(const char *text, uint64_t max, uint64_t *out)
 	uint64_t value;
 	char *end;
 
-	/* strtoull takes signs and blanks, which would turn -1 into a huge number. */
+	/* strtoull() accepts signs and blanks, and makes -1 a huge number. */
 	if (!isdigit((unsigned char)text[0]))
 		return -1;
 	errno = 0;
@@ -57,7 +57,7 @@ int rt_parse_interval(const char *text, uint64_t *us)
 	else
 		return -1;
 	value *= unit;
-	/* Also refuses NaN; a day is more than anybody waits. */
+	/* This form of the test also refuses NaN. The limit is one day. */
 	if (!(value >= 0 && value <= 86400e6))
 		return -1;
 	*us = value;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the RDS user programs share: numbers and addresses on the command
- * line, the RDS socket itself, snapshots of the kernel's tables, JSON output.
+ * Library of the RDS user programs: parse numbers and addresses of the command
+ * line, open RDS sockets, print advice after failures, read snapshots of the
+ * kernel's tables, write JSON.
  */
 #ifndef RDSTOOL_H
 #define RDSTOOL_H
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-/* The classic programs announce this version, scripts and peers look at it. */
+/* Version of the classic rds-tools; scripts and peers depend on it. */
 #define RT_VERSION "2.0.7"
 
 #define RT_ADDRSTRLEN 80
@@ -26,24 +27,51 @@ union rt_addr {
 
 /* ---- sock.c ---- */
 
-/* Numbers of the address family and option level; vendor kernels publish their own. */
+/*
+ * Numbers of the address family and of the option level. Vendor kernels publish
+ * their numbers in /proc/sys/net/rds.
+ */
 int rt_family(void);
 int rt_level(void);
-/* A new RDS socket, or -1 with errno. */
+/* Open an RDS socket. Returns -1 with errno on failure. */
 int rt_socket(void);
-/* Sets the transport of a socket not yet bound, unless that is RDS_TRANS_NONE; 0, or -1 with errno. */
+/*
+ * Set the transport of an unbound socket; with RDS_TRANS_NONE do nothing.
+ * Returns 0, or -1 with errno.
+ */
 int rt_set_transport(int fd, int transport);
-/* rdma or tcp as a value of SO_RDS_TRANSPORT; 0 or -1. */
+/* Convert "rdma" or "tcp" to a value of SO_RDS_TRANSPORT. Returns 0 or -1. */
 int rt_parse_transport(const char *text, int *out);
-/* Finds the local address the host would use towards @dst; -1 with errno. */
+/*
+ * Find the local address that the routing table chooses for @dst.
+ * Returns 0, or -1 with errno.
+ */
 int rt_source_for(const union rt_addr *dst, union rt_addr *src);
-/* Asks for send and receive buffers; returns the effective sizes RDS will use. */
-void rt_buffers(int fd, unsigned int want, unsigned int *snd, unsigned int *rcv);
-/* Bit mask of the RDS_CMSG_CONG_UPDATE in @msg, 0 if there is none. */
+/*
+ * Request @want bytes of send and receive buffer; @snd and @rcv are set to the
+ * sizes that RDS will use.
+ */
+void rt_buffers(int fd, unsigned int want, unsigned int *snd,
+		unsigned int *rcv);
+/* Bit mask of the RDS_CMSG_CONG_UPDATE in @msg, 0 if @msg has none. */
 uint64_t rt_cong_update(struct msghdr *msg);
-/* Waits until nothing @fd sent is queued or unacknowledged; false after @timeout_ms. */
+/*
+ * Wait until no message that @fd sent is queued or unacknowledged. Returns
+ * false if some still are after @timeout_ms.
+ */
 bool rt_drain(int fd, const union rt_addr *self, unsigned int timeout_ms);
 uint64_t rt_now_us(void);
+
+/* ---- hint.c ---- */
+
+/*
+ * Print advice about error @err of rt_socket(), of rt_set_transport(), or of
+ * bind() to @a with @transport: one line on standard error, which follows the
+ * program's own error message; or nothing, if there is no advice.
+ */
+void rt_hint_socket(int err);
+void rt_hint_transport(int err, int transport);
+void rt_hint_bind(int err, const union rt_addr *a, int transport);
 
 /* ---- addr.c ---- */
 
@@ -52,18 +80,27 @@ uint16_t rt_port(const union rt_addr *a);
 void rt_set_port(union rt_addr *a, uint16_t port);
 bool rt_same_host(const union rt_addr *a, const union rt_addr *b);
 bool rt_same_addr(const union rt_addr *a, const union rt_addr *b);
-/* HOST, with or without brackets; @family AF_UNSPEC or AF_INET. Returns 0 or -1. */
+/*
+ * Parse HOST, with or without brackets; @family is AF_UNSPEC or AF_INET.
+ * Returns 0 or -1.
+ */
 int rt_parse_host(const char *text, int family, union rt_addr *out);
-/* HOST:PORT, IPv6 in brackets. Returns NULL or what is wrong with the text. */
+/* Parse HOST:PORT, with IPv6 in brackets. Returns NULL or an error message. */
 const char *rt_parse_hostport(const char *text, union rt_addr *out);
 const char *rt_host_str(const union rt_addr *a, char *buf, size_t size);
 const char *rt_addr_str(const union rt_addr *a, char *buf, size_t size);
 
 /* ---- number.c ---- */
 
-/* Integer in base 8, 10 or 16 with an optional k, m or g; 0 or -1. */
+/*
+ * Parse an integer in base 8, 10 or 16 with an optional k, m or g (2^10, 2^20,
+ * 2^30). Returns 0 or -1.
+ */
 int rt_parse_number(const char *text, uint64_t max, uint64_t *out);
-/* Seconds, or a number followed by ms, msec, us or usec; 0 or -1. */
+/*
+ * Parse seconds, or a number followed by ms, msec, us or usec; @us is set to
+ * microseconds. Returns 0 or -1.
+ */
 int rt_parse_interval(const char *text, uint64_t *us);
 
 /* ---- info.c ---- */
@@ -72,14 +109,15 @@ struct rt_info {
 	uint8_t *buf;
 	size_t capacity;
 	size_t len;		/* bytes of the snapshot */
-	size_t record;		/* bytes of one record as the kernel has it */
+	size_t record;		/* bytes of one record of the kernel */
 };
 
-/* Takes a complete snapshot of table @id into @info; 0 or -1 with errno. */
+/* Read all of table @id into @info. Returns 0, or -1 with errno. */
 int rt_info_get(int fd, int id, struct rt_info *info);
 size_t rt_info_count(const struct rt_info *info);
-/* Copies record @n, cut or filled up with zeros to @size. */
-void rt_info_record(const struct rt_info *info, size_t n, void *out, size_t size);
+/* Copy record @n to @out, truncated or padded with zeros to @size bytes. */
+void rt_info_record(const struct rt_info *info, size_t n, void *out,
+		    size_t size);
 void rt_info_free(struct rt_info *info);
 
 /* ---- json.c ---- */
@@ -87,10 +125,10 @@ void rt_info_free(struct rt_info *info);
 struct rt_json {
 	FILE *out;
 	unsigned int depth;
-	bool used;		/* something stands already at this depth */
+	bool used;		/* a value was written at this depth */
 };
 
-/* @key is NULL inside arrays and for the outermost object. */
+/* In all of these, @key is NULL inside arrays and for the outermost object. */
 void rt_json_open(struct rt_json *j, const char *key, char bracket);
 void rt_json_close(struct rt_json *j, char bracket);
 void rt_json_str(struct rt_json *j, const char *key, const char *value);

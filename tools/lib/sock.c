@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The RDS socket and what is asked of it. */
+/* RDS sockets: open, configure, wait for acknowledgements. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -50,7 +50,8 @@ int rt_set_transport(int fd, int transport)
 {
 	if (transport == RDS_TRANS_NONE)
 		return 0;
-	return setsockopt(fd, rt_level(), SO_RDS_TRANSPORT, &transport, sizeof(transport));
+	return setsockopt(fd, rt_level(), SO_RDS_TRANSPORT, &transport,
+			  sizeof(transport));
 }
 
 int rt_parse_transport(const char *text, int *out)
@@ -73,7 +74,7 @@ int rt_source_for(const union rt_addr *dst, union rt_addr *src)
 	fd = socket(dst->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	/* Connecting a UDP socket sends nothing: it only asks the routing table. */
+	/* connect() of a UDP socket sends nothing, it looks up the route. */
 	rt_set_port(&to, 1);
 	rc = connect(fd, &to.sa, rt_addrlen(&to));
 	if (!rc)
@@ -91,7 +92,7 @@ static unsigned int effective(int fd, int option)
 	socklen_t len = sizeof(int);
 	int value = 0;
 
-	/* The kernel reports twice what it was given, and RDS halves it again. */
+	/* The kernel reports twice the size set, and RDS uses half of that. */
 	if (getsockopt(fd, SOL_SOCKET, option, &value, &len) || value < 0)
 		return 0;
 	return value / 2;
@@ -115,17 +116,19 @@ uint64_t rt_cong_update(struct msghdr *msg)
 	uint64_t mask = 0;
 
 	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c))
-		if (c->cmsg_level == rt_level() && c->cmsg_type == RDS_CMSG_CONG_UPDATE &&
+		if (c->cmsg_level == rt_level() &&
+		    c->cmsg_type == RDS_CMSG_CONG_UPDATE &&
 		    c->cmsg_len >= CMSG_LEN(sizeof(mask)))
 			memcpy(&mask, CMSG_DATA(c), sizeof(mask));
 	return mask;
 }
 
 /*
- * Whether a table of queued messages still holds one from @self. In-tree RDS
- * leaves the addresses zero until a message is sent.
+ * Whether table @id of queued messages has a message from @self. In-tree RDS
+ * leaves the addresses of a message zero until the message is sent.
  */
-static bool queued(int fd, int id, const union rt_addr *self, struct rt_info *info)
+static bool queued(int fd, int id, const union rt_addr *self,
+		   struct rt_info *info)
 {
 	bool v6 = self->sa.sa_family == AF_INET6;
 	size_t i;
@@ -159,11 +162,18 @@ bool rt_drain(int fd, const union rt_addr *self, unsigned int timeout_ms)
 	struct rt_info info = { 0 };
 	bool busy;
 
-	/* RDS has no call that waits for this, and close() cancels what is queued. */
+	/*
+	 * RDS has no call that waits for acknowledgements, and close() cancels
+	 * queued messages.
+	 */
 	for (;;) {
-		busy = queued(fd, v6 ? RDS6_INFO_SEND_MESSAGES : RDS_INFO_SEND_MESSAGES,
+		busy = queued(fd,
+			      v6 ? RDS6_INFO_SEND_MESSAGES :
+				   RDS_INFO_SEND_MESSAGES,
 			      self, &info) ||
-		       queued(fd, v6 ? RDS6_INFO_RETRANS_MESSAGES : RDS_INFO_RETRANS_MESSAGES,
+		       queued(fd,
+			      v6 ? RDS6_INFO_RETRANS_MESSAGES :
+				   RDS_INFO_RETRANS_MESSAGES,
 			      self, &info);
 		if (!busy || rt_now_us() >= end)
 			break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Command line of rds-stress. */
+/* Parse and check the command line of rds-stress. */
 #include <arpa/inet.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -119,10 +119,11 @@ static uint32_t address(const char *text)
 	return ntohl(a.in.sin_addr.s_addr);
 }
 
-/* The last two are our own: a classic peer refuses the requests that follow. */
+/* A classic rds-stress has no fadd and cswp, and refuses such requests. */
 static uint8_t mode(const char *text)
 {
-	static const char *const word[] = { "alternate", "read", "write", "fadd", "cswp" };
+	static const char *const word[] = { "alternate", "read", "write",
+					    "fadd", "cswp" };
 	uint8_t m;
 
 	for (m = 0; m <= MODE_CSWP; m++)
@@ -264,13 +265,14 @@ static const char *check_rdma(const struct options *o)
 		return "an RDMA operation must transfer at most 1 MiB";
 	if (o->alignment > (uint32_t)sysconf(_SC_PAGESIZE))
 		return "an RDMA buffer must begin in its first page";
-	if (o->rdma_mode >= MODE_FADD && (o->rdma_size != ATOMIC_SIZE || o->vector != 1))
+	if (o->rdma_mode >= MODE_FADD &&
+	    (o->rdma_size != ATOMIC_SIZE || o->vector != 1))
 		return "an atomic operation has one element of 8 bytes: -D 8 -I 1";
 	if (o->rdma_mode >= MODE_FADD && o->alignment % ATOMIC_SIZE)
 		return "an atomic operation needs an alignment that 8 divides";
 	if (o->rdma_mode >= MODE_FADD && o->use_once)
 		return "an atomic operation does not end a key: no --rdma-use-once";
-	/* Tokens number the buffers of a task with 30 bits. */
+	/* A user_token has 30 bits for the number of a buffer of the task. */
 	if ((uint64_t)o->tasks * o->depth >= 1u << 30)
 		return "too many tasks and too much depth for RDMA";
 	return NULL;
@@ -318,9 +320,10 @@ void parse_args(struct options *o, int argc, char **argv)
 		.outliers = NO_OUTLIERS,
 		.transport = RDS_TRANS_NONE,
 	};
-	while ((c = getopt_long(argc, argv, "+r:p:s:q:a:d:t:T:oQ:D:I:M:czRvVh", longopts,
-				NULL)) != -1)
-		if (!set_load(o, c, optarg) && !set_rdma(o, c, optarg) && !set_flag(o, c))
+	while ((c = getopt_long(argc, argv, "+r:p:s:q:a:d:t:T:oQ:D:I:M:czRvVh",
+				longopts, NULL)) != -1)
+		if (!set_load(o, c, optarg) && !set_rdma(o, c, optarg) &&
+		    !set_flag(o, c))
 			usage();
 	if (o->tasks == UINT16_MAX)
 		o->tasks = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a received datagram must look like. */
+/* Check received datagrams. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -10,13 +10,15 @@ bogus(const struct task *t, const struct sockaddr_in *from)
 {
 	char text[INET_ADDRSTRLEN];
 
-	die("header from %s:%u to id %u bogus\n", ip_str(ntohl(from->sin_addr.s_addr), text),
-	    ntohs(from->sin_port), t->port);
+	die("header from %s:%u to id %u bogus\n",
+	    ip_str(ntohl(from->sin_addr.s_addr), text), ntohs(from->sin_port),
+	    t->port);
 }
 
 static void row(const char *member, const char *expected, const char *got)
 {
-	printf("%10s %15s %2s %15s\n", member, expected, strcmp(expected, got) ? "!=" : "=", got);
+	printf("%10s %15s %2s %15s\n", member, expected,
+	       strcmp(expected, got) ? "!=" : "=", got);
 }
 
 static void number_row(const char *member, uint32_t expected, uint32_t got)
@@ -44,7 +46,8 @@ static void report_mismatch(const struct header *want, const struct header *got)
 	number_row("op", want->op, got->op);
 }
 
-static void check_payload(const struct task *t, const struct sockaddr_in *from, size_t len)
+static void check_payload(const struct task *t, const struct sockaddr_in *from,
+			  size_t len)
 {
 	const uint8_t *p = t->in + HDR_LEN;
 	size_t i, first = 0, wrong = 0;
@@ -63,8 +66,8 @@ static void check_payload(const struct task *t, const struct sockaddr_in *from, 
 	bogus(t, from);
 }
 
-struct peer *check_message(struct task *t, const struct sockaddr_in *from, size_t len,
-			   struct header *h)
+struct peer *check_message(struct task *t, const struct sockaddr_in *from,
+			   size_t len, struct header *h)
 {
 	int index = ntohs(from->sin_port) - t->o->port - 1;
 	struct header want;
@@ -94,8 +97,9 @@ struct peer *check_message(struct task *t, const struct sockaddr_in *from, size_
 		.op = h->op,
 		.retry = h->retry,
 	};
-	if (want.seq != h->seq || want.from_addr != h->from_addr || want.to_addr != h->to_addr ||
-	    want.from_port != h->from_port || want.to_port != h->to_port || want.slot != h->slot) {
+	if (want.seq != h->seq || want.from_addr != h->from_addr ||
+	    want.to_addr != h->to_addr || want.from_port != h->from_port ||
+	    want.to_port != h->to_port || want.slot != h->slot) {
 		report_mismatch(&want, h);
 		bogus(t, from);
 	}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* One task: sends requests to every task of the other side and acknowledges theirs. */
+/*
+ * One task: send requests to every task of the other side, and acknowledge the
+ * requests of those tasks.
+ */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,7 +39,8 @@ static void *allocate(size_t n, size_t size)
 static void set_buffers(struct task *t, unsigned int id)
 {
 	const struct options *o = t->o;
-	uint64_t wish = (uint64_t)o->tasks * o->depth * (o->req_size + o->ack_size) * 2;
+	uint64_t wish = (uint64_t)o->tasks * o->depth *
+			(o->req_size + o->ack_size) * 2;
 	static const struct {
 		int option;
 		const char *text;
@@ -50,7 +54,8 @@ static void set_buffers(struct task *t, unsigned int id)
 		int want = wish > INT32_MAX / 2 ? INT32_MAX / 2 : wish, got = 0;
 		socklen_t len = sizeof(got);
 
-		if (setsockopt(t->fd, SOL_SOCKET, buf[i].option, &want, sizeof(want)))
+		if (setsockopt(t->fd, SOL_SOCKET, buf[i].option, &want,
+			       sizeof(want)))
 			die_errno("setsockopt of buffer size failed");
 		if (getsockopt(t->fd, SOL_SOCKET, buf[i].option, &got, &len))
 			die_errno("getsockopt of buffer size failed");
@@ -59,24 +64,40 @@ static void set_buffers(struct task *t, unsigned int id)
 	}
 }
 
+int bound_socket(const struct options *o, uint16_t port)
+{
+	union rt_addr a = { .in = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(o->recv_addr),
+		.sin_port = htons(port),
+	} };
+	int fd = rt_socket(), on = 1;
+
+	if (fd < 0) {
+		rt_hint_socket(complain_errno("socket(%d, 5, 0) failed",
+					      rt_family()));
+		leave(1);
+	}
+	if (rt_set_transport(fd, o->transport)) {
+		rt_hint_transport(
+			complain_errno("setsockopt(SO_RDS_TRANSPORT) failed"),
+			o->transport);
+		leave(1);
+	}
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, &a.sa, rt_addrlen(&a))) {
+		rt_hint_bind(complain_errno("bind() failed"), &a, o->transport);
+		leave(1);
+	}
+	return fd;
+}
+
 static void open_socket(struct task *t, unsigned int id)
 {
-	struct sockaddr_in a = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(t->o->recv_addr),
-		.sin_port = htons(t->port),
-	};
 	uint8_t tos = t->o->tos;
 	int on = 1;
 
-	t->fd = rt_socket();
-	if (t->fd < 0)
-		die_errno("socket(%d, 5, 0) failed", rt_family());
-	if (rt_set_transport(t->fd, t->o->transport))
-		die_errno("setsockopt(SO_RDS_TRANSPORT) failed");
-	setsockopt(t->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(t->fd, (struct sockaddr *)&a, sizeof(a)))
-		die_errno("bind() failed");
+	t->fd = bound_socket(t->o, t->port);
 	set_buffers(t, id);
 	if (t->o->cong_monitor &&
 	    setsockopt(t->fd, rt_level(), RDS_CONG_MONITOR, &on, sizeof(on))) {
@@ -98,7 +119,7 @@ static void set_up(struct task *t, unsigned int id)
 	t->ack = allocate(1, o->ack_size);
 	t->in = allocate(1, largest);
 	t->pattern = allocate(1, largest);
-	/* The pattern never changes, so it is written once and stays behind the header. */
+	/* The payload is constant: write the pattern behind the header once. */
 	if (o->verify) {
 		fill_pattern(t->pattern, largest - HDR_LEN);
 		memcpy(t->req + HDR_LEN, t->pattern, o->req_size - HDR_LEN);
@@ -119,30 +140,31 @@ static void set_up(struct task *t, unsigned int id)
 	open_socket(t, id);
 }
 
-static uint16_t next_slot(const struct task *t, uint16_t slot)
-{
-	return slot + 1u >= t->o->depth ? 0 : slot + 1;
-}
-
 static enum sent not_sent(struct task *t, const struct header *h)
 {
 	bool again = t->full;
 
 	if (errno == ENOBUFS)
 		return SENT_CONGESTED;
-	if (errno == EOPNOTSUPP && (h->rdma.rop == ROP_FADD || h->rdma.rop == ROP_CSWP))
+	if (errno == EOPNOTSUPP &&
+	    (h->rdma.rop == ROP_FADD || h->rdma.rop == ROP_CSWP))
 		die("the RDMA device of this address has no atomic operations\n");
 	if (h->rdma.rop && (errno == ENOMEM || errno == EPERM))
 		die_errno("sendto() failed (how much memory may be locked? see ulimit -l)");
 	if (errno != EAGAIN)
 		die_errno("sendto() failed");
-	/* Memory cannot be registered for a peer without a connection, and POLLOUT is silent on that. */
+	/*
+	 * EAGAIN also means that memory cannot be registered while the peer has
+	 * no connection. POLLOUT does not report the end of that, so a request
+	 * for RDMA that fails again is repeated after a pause.
+	 */
 	t->full = true;
 	return h->rdma.rop && again ? SENT_LATER : SENT_FULL;
 }
 
-/* Only a message that really went out consumes a sequence number. */
-static enum sent send_one(struct task *t, struct peer *p, enum op op, uint16_t slot)
+/* Send one request or ack. Only a message that was sent uses up p->tx_seq. */
+static enum sent send_one(struct task *t, struct peer *p, enum op op,
+			  uint16_t slot)
 {
 	uint8_t *buf = op == OP_REQ ? t->req : t->ack;
 	size_t len = op == OP_REQ ? t->o->req_size : t->o->ack_size;
@@ -249,55 +271,17 @@ static void send_round(struct task *t)
 	}
 }
 
-static void got_ack(struct task *t, struct peer *p, const struct header *h)
-{
-	uint64_t rtt = rt_now_us() - p->sent_us[p->exp_ack_slot];
-	unsigned int b = rtt ? 63 - __builtin_clzll(rtt) : 0;
-
-	if (!p->outstanding)
-		die("ack without a request\n");
-	rdma_answered(t, p, h);
-	p->outstanding--;
-	p->exp_ack_slot = next_slot(t, p->exp_ack_slot);
-	count(&t->stats->rtt_us, rtt);
-	count(&t->stats->rtt_count, 1);
-	count(&t->stats->bucket[b < NR_BUCKETS ? b : NR_BUCKETS - 1], 1);
-	if (rtt > t->o->outliers)
-		fprintf(stderr, "Found RTT = 0x%llx\n", (unsigned long long)rtt);
-}
-
-static void got_message(struct task *t, const struct sockaddr_in *from, size_t len, uint64_t key)
-{
-	struct header h;
-	struct peer *p;
-
-	count(&t->stats->bytes_rx, len);
-	p = check_message(t, from, len, &h);
-	if (!p)
-		return;
-	p->rx_seq++;
-	if (h.op == OP_ACK) {
-		got_ack(t, p, &h);
-		return;
-	}
-	if (p->owed >= t->o->depth)
-		die("more than %u requests without ack\n", t->o->depth);
-	transfer_requested(t, p, &h, key);
-	p->owed++;
-	p->exp_req_slot = next_slot(t, p->exp_req_slot);
-	count(&t->stats->req_rx, 1);
-}
-
 static void uncongest(struct task *t, uint64_t mask)
 {
 	unsigned int i;
 
 	for (i = 0; i < t->o->tasks; i++)
-		if (mask & RDS_CONG_MONITOR_MASK(ntohs(t->peer[i].addr.sin_port)))
+		if (mask &
+		    RDS_CONG_MONITOR_MASK(ntohs(t->peer[i].addr.sin_port)))
 			t->peer[i].congested = false;
 }
 
-/* Statuses of transfers; returns the key the message brought, or 0. */
+/* Take RDMA statuses. Returns the key that came with the message, or 0. */
 static uint64_t take_control(struct task *t, struct msghdr *msg)
 {
 	struct rds_rdma_notify n;
@@ -307,9 +291,11 @@ static uint64_t take_control(struct task *t, struct msghdr *msg)
 	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		if (c->cmsg_level != rt_level())
 			continue;
-		if (c->cmsg_type == RDS_CMSG_RDMA_DEST && c->cmsg_len >= CMSG_LEN(sizeof(key)))
+		if (c->cmsg_type == RDS_CMSG_RDMA_DEST &&
+		    c->cmsg_len >= CMSG_LEN(sizeof(key)))
 			memcpy(&key, CMSG_DATA(c), sizeof(key));
-		if (c->cmsg_type == RDS_CMSG_RDMA_STATUS && c->cmsg_len >= CMSG_LEN(sizeof(n))) {
+		if (c->cmsg_type == RDS_CMSG_RDMA_STATUS &&
+		    c->cmsg_len >= CMSG_LEN(sizeof(n))) {
 			memcpy(&n, CMSG_DATA(c), sizeof(n));
 			transfer_status(t, &n);
 		}
@@ -319,7 +305,8 @@ static uint64_t take_control(struct task *t, struct msghdr *msg)
 
 static void receive_all(struct task *t)
 {
-	size_t largest = t->o->req_size > t->o->ack_size ? t->o->req_size : t->o->ack_size;
+	size_t largest = t->o->req_size > t->o->ack_size ? t->o->req_size :
+							   t->o->ack_size;
 	union {
 		char bytes[1024];
 		struct cmsghdr align;
@@ -339,7 +326,7 @@ static void receive_all(struct task *t)
 			.msg_control = &control,
 			.msg_controllen = sizeof(control),
 		};
-		/* MSG_TRUNC makes the kernel tell the true length. */
+		/* With MSG_TRUNC recvmsg() returns the untruncated length. */
 		n = recvmsg(t->fd, &msg, MSG_DONTWAIT | MSG_TRUNC);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -350,7 +337,7 @@ static void receive_all(struct task *t)
 		uncongest(t, rt_cong_update(&msg));
 		key = take_control(t, &msg);
 		if (msg.msg_namelen)
-			got_message(t, &from, n, key);
+			take_message(t, &from, n, key);
 	}
 }
 
@@ -358,14 +345,15 @@ static void wait_for_start(struct task *t, pid_t parent)
 {
 	uint64_t start, now;
 
-	/* A second's step is cut short by the start time itself. */
+	/* start_us is in the future: steps of 20 ms do not delay the start. */
 	while (!(start = atomic_load(&t->shared->start_us))) {
 		check_parent(parent);
 		poll(NULL, 0, 20);
 	}
 	now = rt_now_us();
 	if (start > now) {
-		struct timespec ts = { (start - now) / 1000000, (start - now) % 1000000 * 1000 };
+		struct timespec ts = { (start - now) / 1000000,
+				       (start - now) % 1000000 * 1000 };
 
 		nanosleep(&ts, NULL);
 	}
@@ -391,18 +379,19 @@ static void run(struct task *t, pid_t parent)
 		if (now - checked >= 1000000) {
 			check_parent(parent);
 			checked = now;
-			/* A notice that got lost must not stop the task for good. */
+			/* Send again after 1 s, in case a notice was lost. */
 			uncongest(t, UINT64_MAX);
 		}
-		if (atomic_load_explicit(&t->shared->stopping, memory_order_relaxed))
+		if (atomic_load_explicit(&t->shared->stopping,
+					 memory_order_relaxed))
 			t->want_pollout = false;
 		else if (!t->want_pollout || pfd.revents & POLLOUT)
 			send_round(t);
 	}
 }
 
-void run_child(const struct options *o, struct shared *shared, unsigned int id, pid_t parent,
-	       int ready_fd)
+void run_child(const struct options *o, struct shared *shared, unsigned int id,
+	       pid_t parent, int ready_fd)
 {
 	struct task t = {
 		.o = o,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The TCP connection over which the active side dictates the options. */
+/* The TCP connection over which the active side sends the options. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -19,18 +19,22 @@ static struct sockaddr_in make_addr(uint32_t addr, uint16_t port)
 	return a;
 }
 
-static int control_socket(uint32_t addr, uint16_t port)
+static int control_socket(const struct options *o, uint16_t port)
 {
-	struct sockaddr_in a = make_addr(addr, port);
+	union rt_addr a = { .in = make_addr(o->recv_addr, port) };
 	char text[INET_ADDRSTRLEN];
-	int on = 1, fd;
+	int on = 1, fd, err;
 
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		die_errno("socket(2, 1, 0) failed");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)&a, sizeof(a)))
-		die_errno("bind(%s:%u) failed", ip_str(addr, text), port);
+	if (bind(fd, &a.sa, rt_addrlen(&a))) {
+		err = complain_errno("bind(%s:%u) failed",
+				     ip_str(o->recv_addr, text), port);
+		rt_hint_bind(err, &a, o->transport);
+		leave(1);
+	}
 	return fd;
 }
 
@@ -62,7 +66,7 @@ int control_connect(struct options *o)
 	printf("connecting to %s:%u", ip_str(o->send_addr, text), o->port);
 	fflush(stdout);
 	for (;;) {
-		fd = control_socket(o->recv_addr, 0);
+		fd = control_socket(o, 0);
 		if (!connect(fd, (struct sockaddr *)&to, sizeof(to)))
 			break;
 		err = errno;
@@ -72,7 +76,8 @@ int control_connect(struct options *o)
 		if (!left || !worth_retrying(err)) {
 			printf("\n");
 			errno = err;
-			die_errno("connect(%s) failed", ip_str(o->send_addr, text));
+			die_errno("connect(%s) failed",
+				  ip_str(o->send_addr, text));
 		}
 		printf("%s.", told ? "" : " - retrying");
 		fflush(stdout);
@@ -86,7 +91,10 @@ int control_connect(struct options *o)
 	return fd;
 }
 
-/* The address this side got is kept: the one in the message is how the other side sees it. */
+/*
+ * Receive the options of the active side. recv_addr stays this side's own; the
+ * message has the address under which the active side reaches this side.
+ */
 static void receive_options(int fd, struct options *o)
 {
 	uint8_t msg[LONG_LEN];
@@ -112,18 +120,19 @@ int control_accept(struct options *o)
 	uint16_t port;
 	int lfd, fd;
 
-	lfd = control_socket(o->recv_addr, o->port);
+	lfd = control_socket(o, o->port);
 	if (listen(lfd, 255))
 		die_errno("listen failed");
-	printf("waiting for incoming connection on %s:%u\n", ip_str(o->recv_addr, text), o->port);
+	printf("waiting for incoming connection on %s:%u\n",
+	       ip_str(o->recv_addr, text), o->port);
 	do
 		fd = accept(lfd, (struct sockaddr *)&from, &len);
 	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
 	if (fd < 0)
 		die_errno("accept failed");
 	close(lfd);
-	printf("accepted connection from %s:%u", ip_str(ntohl(from.sin_addr.s_addr), text),
-	       ntohs(from.sin_port));
+	printf("accepted connection from %s:%u",
+	       ip_str(ntohl(from.sin_addr.s_addr), text), ntohs(from.sin_port));
 	if (!o->recv_addr) {
 		o->recv_addr = local_addr(fd, &port);
 		printf(" on %s:%u", ip_str(o->recv_addr, text), port);
@@ -137,7 +146,7 @@ void control_send(int fd, const void *buf, size_t len)
 {
 	ssize_t n;
 
-	/* In one piece: a classic receiver reads the first 16 bytes with one call. */
+	/* One send(): a classic receiver reads the first 16 bytes at once. */
 	do
 		n = send(fd, buf, len, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The parent of rds-stress: agrees with the other side, starts the tasks, ends them. */
+/*
+ * The parent process of rds-stress: negotiate options with the other side,
+ * start the tasks, end them.
+ */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,6 +24,7 @@
 
 static struct shared *shared;
 static struct soaker *soaker;
+static pid_t *child_pid;	/* by child; 0 after waitpid() */
 static unsigned int nr_children;
 static pid_t parent;
 static volatile sig_atomic_t got_signal;
@@ -30,17 +34,23 @@ static void on_signal(int sig)
 	got_signal = sig;
 }
 
-/* The parent does not leave its children behind, whatever ends it. */
-static void __attribute__((noreturn)) leave(int status)
+/* kill() of 0 or a negative number would signal whole process groups. */
+static void signal_children(int sig)
 {
 	unsigned int i;
 
+	for (i = 0; i < nr_children; i++)
+		if (child_pid[i] > 0)
+			kill(child_pid[i], sig);
+}
+
+/* The parent kills its children before it ends, also after an error. */
+void leave(int status)
+{
 	fflush(stdout);
 	if (getpid() != parent)
 		_exit(status);
-	for (i = 0; i < nr_children; i++)
-		if (shared->child[i].pid > 0)
-			kill(shared->child[i].pid, SIGKILL);
+	signal_children(SIGKILL);
 	soak_stop(soaker);
 	exit(status);
 }
@@ -56,16 +66,34 @@ void die(const char *fmt, ...)
 	leave(1);
 }
 
-void die_errno(const char *fmt, ...)
+static int complain(const char *fmt, va_list ap)
 {
 	int err = errno;
-	va_list ap;
 
 	fflush(stdout);
-	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
-	va_end(ap);
 	fprintf(stderr, ", errno: %d (%s)\n", err, strerror(err));
+	return err;
+}
+
+int complain_errno(const char *fmt, ...)
+{
+	va_list ap;
+	int err;
+
+	va_start(ap, fmt);
+	err = complain(fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+void die_errno(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(fmt, ap);
+	va_end(ap);
 	leave(1);
 }
 
@@ -76,16 +104,16 @@ const char *ip_str(uint32_t host_order, char buf[INET_ADDRSTRLEN])
 	return inet_ntop(AF_INET, &a, buf, INET_ADDRSTRLEN);
 }
 
-/* A child that ended during the start is fatal. */
+/* End the run if a child ended before the start. */
 static void check_starting(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr_children; i++) {
-		pid_t pid = shared->child[i].pid;
+		pid_t pid = child_pid[i];
 
 		if (waitpid(pid, NULL, WNOHANG) == pid) {
-			shared->child[i].pid = 0;
+			child_pid[i] = 0;
 			die("child %u (pid %d) exited\n", i, pid);
 		}
 	}
@@ -98,8 +126,10 @@ static void start_children(const struct options *o, int control)
 	int fds[2];
 	char byte;
 
-	shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED || pipe(fds))
+	shared = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	child_pid = calloc(o->tasks, sizeof(*child_pid));
+	if (shared == MAP_FAILED || !child_pid || pipe(fds))
 		die_errno("cannot start the tasks");
 	fflush(stdout);
 	while (nr_children < o->tasks) {
@@ -114,13 +144,13 @@ static void start_children(const struct options *o, int control)
 			close(fds[0]);
 			run_child(o, shared, nr_children, parent, fds[1]);
 		}
-		shared->child[nr_children++].pid = pid;
+		child_pid[nr_children++] = pid;
 	}
 	close(fds[1]);
 	while (ready < nr_children) {
 		struct pollfd pfd = { .fd = fds[0], .events = POLLIN };
 
-		/* With every writer gone the pipe is at its end: somebody has died. */
+		/* End of file on the pipe: a child ended before being ready. */
 		if (poll(&pfd, 1, 100) > 0) {
 			if (read(fds[0], &byte, 1) == 1)
 				ready++;
@@ -137,15 +167,17 @@ static void start_children(const struct options *o, int control)
 static void describe_end(pid_t pid, int status, bool *bad)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status)) {
-		fprintf(stderr, "child pid %d exited with status %d\n", pid, WEXITSTATUS(status));
+		fprintf(stderr, "child pid %d exited with status %d\n", pid,
+			WEXITSTATUS(status));
 		*bad = true;
 	} else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGTERM) {
-		fprintf(stderr, "child pid %d exited with signal %d\n", pid, WTERMSIG(status));
+		fprintf(stderr, "child pid %d exited with signal %d\n", pid,
+			WTERMSIG(status));
 		*bad = true;
 	}
 }
 
-/* Collects children that ended; false if one of them failed. */
+/* waitpid() for children that ended. Returns false if one of them failed. */
 static bool reap(bool wait)
 {
 	bool bad = false;
@@ -153,17 +185,21 @@ static bool reap(bool wait)
 	int status;
 
 	for (i = 0; i < nr_children; i++) {
-		pid_t pid = shared->child[i].pid;
+		pid_t pid = child_pid[i];
 
-		if (pid <= 0 || waitpid(pid, &status, wait ? 0 : WNOHANG) != pid)
+		if (pid <= 0 ||
+		    waitpid(pid, &status, wait ? 0 : WNOHANG) != pid)
 			continue;
-		shared->child[i].pid = 0;
+		child_pid[i] = 0;
 		describe_end(pid, status, &bad);
 	}
 	return !bad;
 }
 
-/* Waits until @until; false when the control connection or a signal says it is over. */
+/*
+ * Wait until time @until. Returns false early if a signal arrives or the
+ * control connection is closed.
+ */
 static bool wait_until(int control, uint64_t until)
 {
 	struct pollfd pfd = { .fd = control, .events = POLLIN | POLLRDHUP };
@@ -191,8 +227,9 @@ static void set_realtime(void)
 		die_errno("sched_setscheduler(SCHED_RR) failed");
 }
 
-/* Returns false when a child failed, or when the passive side vanished. */
-static bool measure(const struct options *o, struct report *r, int control, uint64_t next)
+/* Returns false if a child failed or the passive side closed the connection. */
+static bool measure(const struct options *o, struct report *r, int control,
+		    uint64_t next)
 {
 	uint64_t begin = next;
 	bool alive;
@@ -203,7 +240,8 @@ static bool measure(const struct options *o, struct report *r, int control, uint
 		if (!alive && !o->active)
 			return reap(false);
 		if (!alive && !got_signal) {
-			fprintf(stderr, "Peer unexpectedly closed connection\n");
+			fprintf(stderr,
+				"Peer unexpectedly closed connection\n");
 			return false;
 		}
 		if (!alive)
@@ -238,16 +276,13 @@ static bool burn_in(struct report *r, int control, uint64_t *next)
 
 static bool stop_children(void)
 {
-	unsigned int i;
 	bool fine;
 
 	atomic_store(&shared->stopping, true);
-	/* The other side needs a moment to stop, and would find nobody listening. */
+	/* Keep the sockets open for 1 s, while the other side is stopping. */
 	poll(NULL, 0, 1000);
 	fine = reap(false);
-	for (i = 0; i < nr_children; i++)
-		if (shared->child[i].pid > 0)
-			kill(shared->child[i].pid, SIGTERM);
+	signal_children(SIGTERM);
 	fine = reap(true) && fine;
 	return fine;
 }
@@ -280,7 +315,8 @@ static int run(const struct options *o, int control)
 
 static void negotiate(struct options *o, int control)
 {
-	static const char text[] = "negotiated options, tasks will start in 2 seconds\n";
+	static const char text[] =
+		"negotiated options, tasks will start in 2 seconds\n";
 	uint8_t msg[LONG_LEN] = { 0 };
 	uint8_t go = 0;
 
@@ -315,10 +351,13 @@ int main(int argc, char **argv)
 	parent = getpid();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	parse_args(&o, argc, argv);
-	/* Better to know now that there is no RDS than when the other side waits. */
+	/* Fail without RDS before the other side waits for this one. */
 	fd = rt_socket();
-	if (fd < 0)
-		die_errno("socket(%d, 5, 0) failed", rt_family());
+	if (fd < 0) {
+		rt_hint_socket(complain_errno("socket(%d, 5, 0) failed",
+					      rt_family()));
+		leave(1);
+	}
 	close(fd);
 	if (o.soak)
 		soaker = soak_start();
@@ -328,7 +367,7 @@ int main(int argc, char **argv)
 	if (o.active && o.rdma_size && own_addr)
 		rdma_probe(&o);
 	control = o.active ? control_connect(&o) : control_accept(&o);
-	/* Only now does a passive side know whether it is asked for. */
+	/* A passive side learns from the options whether RDMA is needed. */
 	if (o.rdma_size && (!o.active || !own_addr))
 		rdma_probe(&o);
 	catch_signals();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * RDMA as the one who asks sees it: memory is registered, its key goes out with a request, and the
- * other side reads or writes the memory before it acknowledges. transfer.c is the other half.
+ * RDMA on the requesting side: register memory, send its key with a request;
+ * the other side reads or writes the memory before it acknowledges the request.
+ * transfer.c has the acknowledging side.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -13,29 +14,18 @@
 
 #include "rdma.h"
 
-/* The first requests only say that both sides are there. */
+/* Messages up to this sequence number only show that both sides are up. */
 #define LAST_PLAIN_SEQ 10
 
-/* What a buffer holds before its first use, as with the classic program. */
+/* Initial contents of a buffer, the same as with the classic rds-stress. */
 #define UNTOUCHED 0x2f
 
 void rdma_probe(const struct options *o)
 {
-	struct sockaddr_in a = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(o->recv_addr),
-		.sin_port = htons(o->port),
-	};
 	struct rds_free_mr_args args = { 0 };
 	char text[INET_ADDRSTRLEN];
-	int fd = rt_socket();
+	int fd = bound_socket(o, o->port);
 
-	if (fd < 0)
-		die_errno("socket(%d, 5, 0) failed", rt_family());
-	if (rt_set_transport(fd, o->transport))
-		die_errno("setsockopt(SO_RDS_TRANSPORT) failed");
-	if (bind(fd, (struct sockaddr *)&a, sizeof(a)))
-		die_errno("bind() failed");
 	if (setsockopt(fd, rt_level(), RDS_FREE_MR, &args, sizeof(args))) {
 		if (errno == ENOPROTOOPT)
 			die("RDMA not supported by this kernel\n");
@@ -50,7 +40,8 @@ void rdma_probe(const struct options *o)
 
 const char *rop_name(uint8_t rop)
 {
-	static const char *const name[] = { "nothing", "read", "write", "fetch-add", "compare-swap" };
+	static const char *const name[] = { "nothing", "read", "write",
+					    "fetch-add", "compare-swap" };
 
 	return rop < sizeof(name) / sizeof(name[0]) ? name[rop] : "unknown";
 }
@@ -60,7 +51,7 @@ static size_t total(const struct options *o)
 	return (size_t)o->rdma_size * o->vector;
 }
 
-/* Keys outlive a request only if they were made apart from it. */
+/* Only keys of RDS_GET_MR can be kept for more than one request. */
 static bool keeps_keys(const struct options *o)
 {
 	return o->cache_mrs && o->use_get_mr && !o->use_once;
@@ -71,7 +62,8 @@ static void set_up_peer(struct task *t, struct peer *p)
 	size_t page = sysconf(_SC_PAGESIZE), align = t->o->alignment;
 	size_t stride = (align + total(t->o) + page - 1) / page * page;
 	size_t len = 2 * stride * t->o->depth;
-	uint8_t *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *mem = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned int i;
 
 	p->rdma = calloc(t->o->depth, sizeof(*p->rdma));
@@ -111,7 +103,8 @@ void rdma_control(struct msghdr *msg, int type, const void *data, size_t len)
 	msg->msg_controllen = CMSG_SPACE(len);
 }
 
-static struct rds_get_mr_args registration(const struct task *t, struct rdma_slot *s)
+static struct rds_get_mr_args registration(const struct task *t,
+					   struct rdma_slot *s)
 {
 	struct rds_get_mr_args args = {
 		.vec = { .addr = (uintptr_t)s->target, .bytes = total(t->o) },
@@ -127,10 +120,12 @@ static void get_key(struct task *t, struct rdma_slot *s)
 	struct rds_get_mr_args args = registration(t, s);
 
 	if (setsockopt(t->fd, rt_level(), RDS_GET_MR, &args, sizeof(args)))
-		die_errno("setsockopt(RDS_GET_MR) failed (%u allocated)", t->nr_keys);
+		die_errno("setsockopt(RDS_GET_MR) failed (%u allocated)",
+			  t->nr_keys);
 	t->nr_keys++;
 	if (t->o->trace)
-		fprintf(stderr, "RDS get_rdma_key() = %llx\n", (unsigned long long)s->key);
+		fprintf(stderr, "RDS get_rdma_key() = %llx\n",
+			(unsigned long long)s->key);
 }
 
 static void free_key(struct task *t, struct rdma_slot *s)
@@ -138,7 +133,8 @@ static void free_key(struct task *t, struct rdma_slot *s)
 	struct rds_free_mr_args args = { .cookie = s->key };
 
 	if (t->o->trace)
-		fprintf(stderr, "RDS free_rdma_key(%llx)\n", (unsigned long long)s->key);
+		fprintf(stderr, "RDS free_rdma_key(%llx)\n",
+			(unsigned long long)s->key);
 	if (setsockopt(t->fd, rt_level(), RDS_FREE_MR, &args, sizeof(args)))
 		die_errno("setsockopt(RDS_FREE_MR) failed");
 	s->key = 0;
@@ -161,7 +157,8 @@ static enum rop next_rop(const struct task *t, const struct peer *p)
 	}
 }
 
-void rdma_ask(struct task *t, struct peer *p, uint16_t slot, struct header *h, struct msghdr *msg)
+void rdma_ask(struct task *t, struct peer *p, uint16_t slot, struct header *h,
+	      struct msghdr *msg)
 {
 	struct rdma_slot *s;
 
@@ -176,7 +173,8 @@ void rdma_ask(struct task *t, struct peer *p, uint16_t slot, struct header *h, s
 		.vector = t->o->vector,
 	};
 	if (t->o->verify)
-		fill_words(s->target, &h->rdma, h->rdma.rop == ROP_WRITE ? 0 : h->rdma.pattern);
+		fill_words(s->target, &h->rdma,
+			   h->rdma.rop == ROP_WRITE ? 0 : h->rdma.pattern);
 	if (t->o->use_get_mr) {
 		if (!s->key)
 			get_key(t, s);
@@ -188,12 +186,15 @@ void rdma_ask(struct task *t, struct peer *p, uint16_t slot, struct header *h, s
 		rdma_control(msg, RDS_CMSG_RDMA_MAP, &args, sizeof(args));
 	}
 	if (t->o->trace)
-		fprintf(stderr, "Requesting RDMA %s for pattern %llx local addr to rdma %s %p\n",
-			rop_name(h->rdma.rop), (unsigned long long)h->rdma.pattern,
+		fprintf(stderr,
+			"Requesting RDMA %s for pattern %llx local addr to rdma %s %p\n",
+			rop_name(h->rdma.rop),
+			(unsigned long long)h->rdma.pattern,
 			rop_name(h->rdma.rop), s->target);
 }
 
-void rdma_asked(struct task *t, struct peer *p, uint16_t slot, const struct header *h, bool sent)
+void rdma_asked(struct task *t, struct peer *p, uint16_t slot,
+		const struct header *h, bool sent)
 {
 	struct rdma_slot *s;
 
@@ -205,20 +206,22 @@ void rdma_asked(struct task *t, struct peer *p, uint16_t slot, const struct head
 		if (h->rdma.rop)
 			p->write_next = !p->write_next;
 	} else if (!t->o->use_get_mr) {
-		/* A key made for a message goes with it. */
+		/* A failed sendmsg() leaves no key of RDS_CMSG_RDMA_MAP. */
 		s->key = 0;
 	}
 }
 
 static void check_atomic(const struct rdma_slot *s)
 {
-	uint64_t want = s->asked.rop == ROP_FADD ? s->asked.pattern + 1 : ~s->asked.pattern;
+	uint64_t want = s->asked.rop == ROP_FADD ? s->asked.pattern + 1 :
+						   ~s->asked.pattern;
 	uint64_t got;
 
 	memcpy(&got, s->target, sizeof(got));
 	if (got != want)
-		die("RDMA %s left %llx instead of %llx\n", rop_name(s->asked.rop),
-		    (unsigned long long)got, (unsigned long long)want);
+		die("RDMA %s left %llx instead of %llx\n",
+		    rop_name(s->asked.rop), (unsigned long long)got,
+		    (unsigned long long)want);
 }
 
 void rdma_answered(struct task *t, struct peer *p, const struct header *h)
@@ -230,14 +233,15 @@ void rdma_answered(struct task *t, struct peer *p, const struct header *h)
 		return;
 	s = &p->rdma[h->slot];
 	if (h->rdma.rop != s->asked.rop)
-		die("RDMA %s acknowledged, but %s was asked for\n", rop_name(h->rdma.rop),
-		    rop_name(s->asked.rop));
+		die("RDMA %s acknowledged, but %s was asked for\n",
+		    rop_name(h->rdma.rop), rop_name(s->asked.rop));
 	if (!s->asked.rop)
 		return;
 	if (t->o->trace)
-		fprintf(stderr, "RDS rcvd rdma %s ACK for request key %llx len %u local addr %llx\n",
-			rop_name(s->asked.rop), (unsigned long long)h->rdma.key, h->rdma.size,
-			(unsigned long long)s->asked.addr);
+		fprintf(stderr,
+			"RDS rcvd rdma %s ACK for request key %llx len %u local addr %llx\n",
+			rop_name(s->asked.rop), (unsigned long long)h->rdma.key,
+			h->rdma.size, (unsigned long long)s->asked.addr);
 	if (t->o->use_once) {
 		s->key = 0;
 		t->nr_keys -= t->o->use_get_mr;
@@ -251,7 +255,8 @@ void rdma_answered(struct task *t, struct peer *p, const struct header *h)
 	if (!t->o->verify)
 		return;
 	if (s->asked.rop == ROP_WRITE)
-		check_words(p, s->target, &s->asked, "written by the other side");
+		check_words(p, s->target, &s->asked,
+			    "written by the other side");
 	else if (s->asked.rop != ROP_READ)
 		check_atomic(s);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RDMA of rds-stress: a request asks for a transfer, and who acknowledges the request makes it. */
+/*
+ * RDMA of rds-stress: a request asks for an RDMA operation ("transfer"), and
+ * the side that acknowledges the request carries out the transfer.
+ */
 #ifndef STRESS_RDMA_H
 #define STRESS_RDMA_H
 
@@ -7,53 +10,69 @@
 
 #include "stress.h"
 
-/* One RDMA operation each way may be under way for each slot. */
+/* RDMA state of a slot: each direction has at most one operation under way. */
 struct rdma_slot {
-	uint8_t *target;	/* memory of ours the peer reads and writes */
-	uint64_t key;		/* of target; 0: the peer may not touch it */
-	struct command asked;	/* of the peer, with our last request */
-	struct command todo;	/* by the peer, to be done with our next ack */
+	uint8_t *target;	/* local memory for the peer's transfers */
+	uint64_t key;		/* of target; 0: target is not registered */
+	struct command asked;	/* transfer asked of the peer, last request */
+	struct command todo;	/* transfer to make with the next ack */
 
-	uint8_t *local;		/* what our own transfer reads or writes, */
-	struct command flying;	/* which that is, */
-	uint64_t token;		/* and how the kernel names it */
-	bool in_flight;		/* local belongs to the kernel */
+	uint8_t *local;		/* local memory of our own transfer */
+	struct command flying;	/* our own transfer */
+	uint64_t token;		/* user_token of our own transfer */
+	bool in_flight;		/* local is in use until the status arrives */
 };
 
 /* ---- rdma.c ---- */
 
-/* The control message that goes with a datagram. */
+/* Buffer for the control message of one datagram. */
 union control {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(struct rds_atomic_args))];
 };
 
-/* Ends the program unless remote memory works from the local address. */
+/* End the program unless the local address supports remote memory. */
 void rdma_probe(const struct options *o);
 void rdma_set_up(struct task *t);
-/* What is to be asked of @p with a request; fills in the header and @msg's control message. */
-void rdma_ask(struct task *t, struct peer *p, uint16_t slot, struct header *h, struct msghdr *msg);
-/* The request either went out, or will be made anew. */
-void rdma_asked(struct task *t, struct peer *p, uint16_t slot, const struct header *h, bool sent);
-/* @p did what was asked. */
+/*
+ * Add a transfer to a request to @p: fill in @h->rdma and the control message
+ * of @msg. The first requests have none.
+ */
+void rdma_ask(struct task *t, struct peer *p, uint16_t slot, struct header *h,
+	      struct msghdr *msg);
+/* Note that the request of rdma_ask() was sent, or that it was not (!@sent). */
+void rdma_asked(struct task *t, struct peer *p, uint16_t slot,
+		const struct header *h, bool sent);
+/* Take ack @h of @p: check the transfer that was asked for, free its key. */
 void rdma_answered(struct task *t, struct peer *p, const struct header *h);
-/* Makes @data the only control message of @msg, whose buffer has the room of a union control. */
+/*
+ * Make @data the only control message of @msg. The control buffer of @msg has
+ * the size of union control.
+ */
 void rdma_control(struct msghdr *msg, int type, const void *data, size_t len);
 const char *rop_name(uint8_t rop);
 
 /* ---- transfer.c ---- */
 
-/* Takes note of what @p asks for, with the key that came as a control message, or 0. */
-void transfer_requested(struct task *t, struct peer *p, const struct header *h, uint64_t key);
-/* False while the slot's last transfer is under way. */
+/*
+ * Note the transfer that request @h of @p asks for. @key came as a control
+ * message; 0: the key is in the header.
+ */
+void transfer_requested(struct task *t, struct peer *p, const struct header *h,
+			uint64_t key);
+/* False while the slot has a new transfer to make and the last is under way. */
 bool transfer_ready(const struct peer *p, uint16_t slot);
-void transfer_begin(struct task *t, struct peer *p, uint16_t slot, struct header *h,
-		    struct msghdr *msg);
+void transfer_begin(struct task *t, struct peer *p, uint16_t slot,
+		    struct header *h, struct msghdr *msg);
 void transfer_begun(struct peer *p, uint16_t slot);
 void transfer_status(struct task *t, const struct rds_rdma_notify *n);
-/* Fills the whole words of every element. */
+/* Fill the whole 64-bit words of every element of @buf with @pattern. */
 void fill_words(uint8_t *buf, const struct command *c, uint64_t pattern);
-/* Ends the child unless every element has the pattern of @c; only the first with a classic peer. */
-void check_words(struct peer *p, const uint8_t *buf, const struct command *c, const char *what);
+/*
+ * End the child unless every element of @buf has the pattern of @c. With a
+ * classic peer only the first element is checked.
+ */
+void check_words(struct peer *p, const uint8_t *buf, const struct command *c,
+		 const char *what);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What rds-stress prints while it runs and afterwards. */
+/* Output of rds-stress during and after the run. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 struct sums {
 	uint64_t us;
-	uint64_t req_tx, req_rx, bytes, tx_us, rtt_us, rtt_count, rdma_in, rdma_out;
+	uint64_t req_tx, req_rx, bytes, tx_us, rtt_us, rtt_count, rdma_in,
+		rdma_out;
 };
 
 struct cpu_ticks {
@@ -27,7 +28,7 @@ struct report {
 	unsigned int lines;
 	bool started;
 
-	/* CSV only */
+	/* Only with --show-perfdata */
 	int fd;
 	struct rt_info now, before;
 	struct cpu_ticks ticks;
@@ -45,7 +46,8 @@ static struct sums collect(const struct report *r)
 
 		s.req_tx += atomic_load(&c->req_tx);
 		s.req_rx += atomic_load(&c->req_rx);
-		s.bytes += atomic_load(&c->bytes_tx) + atomic_load(&c->bytes_rx);
+		s.bytes += atomic_load(&c->bytes_tx) +
+			   atomic_load(&c->bytes_rx);
 		s.tx_us += atomic_load(&c->tx_us);
 		s.rtt_us += atomic_load(&c->rtt_us);
 		s.rtt_count += atomic_load(&c->rtt_count);
@@ -78,8 +80,10 @@ static void read_ticks(struct cpu_ticks *t)
 		sscanf(line, "intr %" SCNu64, &t->interrupts);
 		if (strncmp(line, "cpu ", 4))
 			continue;
-		sscanf(line + 4, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-		       " %" SCNu64 " %" SCNu64, v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6);
+		sscanf(line + 4,
+		       "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		       " %" SCNu64 " %" SCNu64 " %" SCNu64,
+		       v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6);
 	}
 	fclose(f);
 	t->user = v[0] + v[1];
@@ -147,8 +151,9 @@ static void csv_cpus(struct report *r)
 	if (all <= 0)
 		all = 1;
 	printf(",%f,%f,%f,%f,%" PRIu64 "\n", 100 * (t->user - old.user) / all,
-	       100 * (t->system - old.system) / all, 100 * (t->idle - old.idle) / all,
-	       100 * (t->irq - old.irq) / all, t->interrupts - old.interrupts);
+	       100 * (t->system - old.system) / all,
+	       100 * (t->idle - old.idle) / all, 100 * (t->irq - old.irq) / all,
+	       t->interrupts - old.interrupts);
 }
 
 static void csv_line(struct report *r, const struct sums *s, double cpu)
@@ -156,19 +161,21 @@ static void csv_line(struct report *r, const struct sums *s, double cpu)
 	const struct options *o = r->o;
 	uint64_t us = s->us - r->last.us, sent = s->req_tx - r->last.req_tx;
 
-	printf("::%u,%u,%u,%u,%" PRIu64 ",%f,%f,%f,%f,%f,%f", o->tasks, o->req_size, o->ack_size,
-	       o->rdma_size, sent, per_second(s->bytes - r->last.bytes, us) / 1024,
+	printf("::%u,%u,%u,%u,%" PRIu64 ",%f,%f,%f,%f,%f,%f", o->tasks,
+	       o->req_size, o->ack_size, o->rdma_size, sent,
+	       per_second(s->bytes - r->last.bytes, us) / 1024,
 	       per_second(s->rdma_in - r->last.rdma_in, us) / 1024,
 	       per_second(s->rdma_out - r->last.rdma_out, us) / 1024,
 	       mean(s->tx_us - r->last.tx_us, sent),
-	       mean(s->rtt_us - r->last.rtt_us, s->rtt_count - r->last.rtt_count),
+	       mean(s->rtt_us - r->last.rtt_us,
+		    s->rtt_count - r->last.rtt_count),
 	       cpu < 0 ? 0 : cpu);
 	csv_counters(r, us);
 	csv_cpus(r);
 }
 
-static void plain_line(const struct report *r, const struct sums *from, const struct sums *s,
-		       double cpu)
+static void plain_line(const struct report *r, const struct sums *from,
+		       const struct sums *s, double cpu)
 {
 	uint64_t us = s->us - from->us, sent = s->req_tx - from->req_tx;
 
@@ -178,10 +185,12 @@ static void plain_line(const struct report *r, const struct sums *from, const st
 	       per_second(s->rdma_in - from->rdma_in, us) / 1024,
 	       per_second(s->rdma_out - from->rdma_out, us) / 1024,
 	       mean(s->tx_us - from->tx_us, sent),
-	       mean(s->rtt_us - from->rtt_us, s->rtt_count - from->rtt_count), cpu);
+	       mean(s->rtt_us - from->rtt_us, s->rtt_count - from->rtt_count),
+	       cpu);
 }
 
-struct report *report_new(const struct options *o, const struct shared *shared, struct soaker *s)
+struct report *report_new(const struct options *o, const struct shared *shared,
+			  struct soaker *s)
 {
 	struct report *r = calloc(1, sizeof(*r));
 
@@ -217,7 +226,8 @@ void report_params(const struct options *o)
 		printf(" cache_mrs");
 	if (o->alignment)
 		printf(" align=%u", o->alignment);
-	if (!o->use_once && !o->use_get_mr && !o->fence && !o->cache_mrs && !o->alignment)
+	if (!o->use_once && !o->use_get_mr && !o->fence && !o->cache_mrs &&
+	    !o->alignment)
 		printf(" (defaults)");
 	printf("\n\n");
 }
@@ -238,8 +248,9 @@ void report_header(struct report *r)
 		read_counters(r);
 		csv_header(r);
 	} else {
-		printf("%4s %6s %6s %10s %10s %10s %7s %8s %5s\n", "tsks", "tx/s", "rx/s",
-		       "tx+rx K/s", "mbi K/s", "mbo K/s", "tx us/c", "rtt us", "cpu %");
+		printf("%4s %6s %6s %10s %10s %10s %7s %8s %5s\n", "tsks",
+		       "tx/s", "rx/s", "tx+rx K/s", "mbi K/s", "mbo K/s",
+		       "tx us/c", "rtt us", "cpu %");
 	}
 }
 
@@ -279,7 +290,7 @@ void report_summary(struct report *r)
 		return;
 	if (!r->o->summary_only)
 		printf("---------------------------------------------\n");
-	/* A run may end before its first line: then there is nothing to divide. */
+	/* A run may end before its first line, with no sums to divide. */
 	plain_line(r, &r->first, &r->last, !r->soaker ? -1 :
 		   r->lines ? r->cpu_total / r->lines : 0);
 	printf("  (average)\n");

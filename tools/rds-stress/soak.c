@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Processes at lowest priority that use up what the run leaves of the CPUs. */
+/* Measure CPU use: processes of lowest priority soak up idle CPU time. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -11,20 +11,26 @@
 
 #include "stress.h"
 
-struct one {
+/* In shared memory: written by one soaking process, read by the parent. */
+struct meter {
 	_Atomic uint64_t calls;
 	_Atomic uint64_t best;		/* calls a second */
+} __attribute__((aligned(128)));
+
+/* Private to the parent, so that it kills only processes that it forked. */
+struct one {
+	struct meter *meter;
 	uint64_t seen;
 	pid_t pid;
-} __attribute__((aligned(128)));
+};
 
 struct soaker {
 	unsigned int n;
 	uint64_t last_us;
-	struct one *one;
+	struct one one[];
 };
 
-static void __attribute__((noreturn)) soak(struct one *me, pid_t parent)
+static void __attribute__((noreturn)) soak(struct meter *me, pid_t parent)
 {
 	uint64_t began, calls = 0, mark = 0, now, rate;
 
@@ -52,24 +58,26 @@ static void __attribute__((noreturn)) soak(struct one *me, pid_t parent)
 
 struct soaker *soak_start(void)
 {
-	pid_t parent = getpid();
-	struct soaker *s = calloc(1, sizeof(*s));
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	pid_t parent = getpid(), pid;
+	struct soaker *s;
+	struct meter *meter;
 
-	if (!s || cpus < 1)
+	s = cpus < 1 ? NULL : calloc(1, sizeof(*s) + cpus * sizeof(s->one[0]));
+	if (!s)
 		die_errno("cannot start soaking processes");
-	s->one = mmap(NULL, cpus * sizeof(*s->one), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (s->one == MAP_FAILED)
+	meter = mmap(NULL, cpus * sizeof(*meter), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (meter == MAP_FAILED)
 		die_errno("mmap failed");
 	for (s->n = 0; s->n < cpus; s->n++) {
-		struct one *me = &s->one[s->n];
-
-		me->pid = fork();
-		if (me->pid < 0)
+		pid = fork();
+		if (pid < 0)
 			die_errno("fork() failed");
-		if (!me->pid)
-			soak(me, parent);
+		if (!pid)
+			soak(&meter[s->n], parent);
+		s->one[s->n] = (struct one){ .meter = &meter[s->n],
+					     .pid = pid };
 	}
 	s->last_us = rt_now_us();
 	printf("started %u cycle soaking processes\n", s->n);
@@ -98,7 +106,8 @@ double soak_usage(struct soaker *s)
 	s->last_us = now;
 	for (i = 0; i < s->n; i++) {
 		struct one *o = &s->one[i];
-		uint64_t calls = atomic_load(&o->calls), most = atomic_load(&o->best) * seconds;
+		uint64_t calls = atomic_load(&o->meter->calls);
+		uint64_t most = atomic_load(&o->meter->best) * seconds;
 		uint64_t done = calls - o->seen;
 
 		o->seen = calls;

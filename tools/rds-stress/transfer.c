@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * RDMA as the one who is asked sees it: the transfer goes out with the ack, so that who gets the ack
- * knows it is done. The buffer is in use until the kernel tells how the transfer ended.
+ * RDMA on the acknowledging side: the transfer is sent with the ack, so that
+ * the ack tells the requester that the transfer is done. The local buffer is in
+ * use until the status of the transfer arrives.
  */
 #include <string.h>
 
@@ -12,11 +13,13 @@ void fill_words(uint8_t *buf, const struct command *c, uint64_t pattern)
 	size_t e, i;
 
 	for (e = 0; e < c->vector; e++)
-		for (i = 0; i + sizeof(pattern) <= c->size; i += sizeof(pattern))
-			memcpy(buf + e * c->size + i, &pattern, sizeof(pattern));
+		for (i = 0; i + sizeof(pattern) <= c->size;
+		     i += sizeof(pattern))
+			memcpy(buf + e * c->size + i, &pattern,
+			       sizeof(pattern));
 }
 
-/* Offset of the first wrong word in @len bytes, or @len. */
+/* Offset of the first wrong word in @len bytes, or @len if there is none. */
 static size_t wrong_word(const uint8_t *buf, size_t len, uint64_t pattern)
 {
 	uint64_t word;
@@ -30,7 +33,8 @@ static size_t wrong_word(const uint8_t *buf, size_t len, uint64_t pattern)
 	return len;
 }
 
-void check_words(struct peer *p, const uint8_t *buf, const struct command *c, const char *what)
+void check_words(struct peer *p, const uint8_t *buf, const struct command *c,
+		 const char *what)
 {
 	uint32_t e, last = p->first_only ? 1 : c->vector;
 	uint64_t word;
@@ -40,15 +44,16 @@ void check_words(struct peer *p, const uint8_t *buf, const struct command *c, co
 		at = wrong_word(buf + (size_t)e * c->size, c->size, c->pattern);
 		if (at == c->size)
 			continue;
-		/* A classic peer fills the first element and leaves the others as they are. */
+		/* A classic peer fills only the first element. */
 		if (e && !p->filled) {
 			p->first_only = true;
 			printf("the other side fills one element of a vector, only that is checked\n");
 			return;
 		}
 		memcpy(&word, buf + (size_t)e * c->size + at, sizeof(word));
-		die("RDMA data %s is wrong: element %u, offset %zu: %llx instead of %llx\n", what, e,
-		    at, (unsigned long long)word, (unsigned long long)c->pattern);
+		die("RDMA data %s is wrong: element %u, offset %zu: %llx instead of %llx\n",
+		    what, e, at, (unsigned long long)word,
+		    (unsigned long long)c->pattern);
 	}
 	p->filled = !p->first_only && c->vector > 1;
 }
@@ -65,7 +70,8 @@ static bool expected_rop(const struct options *o, uint8_t rop)
 	}
 }
 
-void transfer_requested(struct task *t, struct peer *p, const struct header *h, uint64_t key)
+void transfer_requested(struct task *t, struct peer *p, const struct header *h,
+			uint64_t key)
 {
 	const struct command *c = &h->rdma;
 	struct rdma_slot *s;
@@ -87,9 +93,12 @@ void transfer_requested(struct task *t, struct peer *p, const struct header *h, 
 	if (!s->todo.key)
 		die("No key in a request for RDMA %s\n", rop_name(c->rop));
 	if (t->o->trace)
-		fprintf(stderr, "RDS received request to issue rdma %s %s len %u rva %llx key %llx "
-			"pattern %llx\n", rop_name(c->rop), c->rop == ROP_READ ? "from" : "to",
-			c->size, (unsigned long long)c->addr, (unsigned long long)s->todo.key,
+		fprintf(stderr,
+			"RDS received request to issue rdma %s %s len %u rva %llx key %llx "
+			"pattern %llx\n",
+			rop_name(c->rop), c->rop == ROP_READ ? "from" : "to",
+			c->size, (unsigned long long)c->addr,
+			(unsigned long long)s->todo.key,
 			(unsigned long long)c->pattern);
 }
 
@@ -144,8 +153,8 @@ static void begin_atomic(struct rdma_slot *s, struct msghdr *msg)
 	}
 }
 
-void transfer_begin(struct task *t, struct peer *p, uint16_t slot, struct header *h,
-		    struct msghdr *msg)
+void transfer_begin(struct task *t, struct peer *p, uint16_t slot,
+		    struct header *h, struct msghdr *msg)
 {
 	struct rdma_slot *s;
 
@@ -153,15 +162,19 @@ void transfer_begin(struct task *t, struct peer *p, uint16_t slot, struct header
 		return;
 	s = &p->rdma[slot];
 	h->rdma = s->todo;
-	s->token = (uint64_t)h->seq << 32 | ((p - t->peer) * t->o->depth + slot) << 2;
+	s->token = (uint64_t)h->seq << 32 | ((p - t->peer) * t->o->depth + slot)
+						    << 2;
 	if (s->todo.rop == ROP_READ || s->todo.rop == ROP_WRITE)
 		begin_copy(t, s, msg);
 	else
 		begin_atomic(s, msg);
 	if (t->o->trace)
-		fprintf(stderr, "RDS issuing rdma for token 0x%llx key 0x%llx len %u local_buf %p "
-			"vector %u\n", (unsigned long long)s->token,
-			(unsigned long long)s->todo.key, s->todo.size, s->local, s->todo.vector);
+		fprintf(stderr,
+			"RDS issuing rdma for token 0x%llx key 0x%llx len %u local_buf %p "
+			"vector %u\n",
+			(unsigned long long)s->token,
+			(unsigned long long)s->todo.key, s->todo.size, s->local,
+			s->todo.vector);
 }
 
 void transfer_begun(struct peer *p, uint16_t slot)
@@ -185,7 +198,8 @@ static const char *status_name(int status)
 	return status >= 0 && status < 5 ? name[status] : "unknown status";
 }
 
-static void check_transfer(struct task *t, struct peer *p, const struct rdma_slot *s)
+static void check_transfer(struct task *t, struct peer *p,
+			   const struct rdma_slot *s)
 {
 	const struct command *c = &s->flying;
 	uint64_t old;
@@ -193,10 +207,14 @@ static void check_transfer(struct task *t, struct peer *p, const struct rdma_slo
 	if (c->rop == ROP_FADD || c->rop == ROP_CSWP) {
 		memcpy(&old, s->local, sizeof(old));
 		if (old != c->pattern)
-			die("RDMA %s found %llx instead of %llx\n", rop_name(c->rop),
-			    (unsigned long long)old, (unsigned long long)c->pattern);
+			die("RDMA %s found %llx instead of %llx\n",
+			    rop_name(c->rop), (unsigned long long)old,
+			    (unsigned long long)c->pattern);
 	} else if (c->rop == ROP_READ && t->o->fence) {
-		/* Without a fence the ack may be faster, and the memory in use for something else. */
+		/*
+		 * Without a fence the ack may overtake the data of the read,
+		 * and the requester may reuse the memory during the read.
+		 */
 		check_words(p, s->local, c, "read from the other side");
 	}
 }
@@ -211,19 +229,20 @@ void transfer_status(struct task *t, const struct rds_rdma_notify *n)
 	if (p->rdma)
 		s = &p->rdma[index % t->o->depth];
 	if (!s || !s->in_flight || s->token != n->user_token)
-		die("status %d of an RDMA operation that is not under way, token 0x%llx\n", n->status,
-		    (unsigned long long)n->user_token);
+		die("status %d of an RDMA operation that is not under way, token 0x%llx\n",
+		    n->status, (unsigned long long)n->user_token);
 	s->in_flight = false;
 	if (t->o->trace)
 		fprintf(stderr, "RDS rdma completion for token 0x%llx\n",
 			(unsigned long long)n->user_token);
-	/* The other side may end first, and its memory with it. */
+	/* If the other side ends first, operations on its memory fail. */
 	if (n->status && atomic_load(&t->shared->stopping))
 		return;
 	if (n->status)
 		die("RDMA %s failed: %s (status %d)\n", rop_name(s->flying.rop),
 		    status_name(n->status), n->status);
-	count(s->flying.rop == ROP_WRITE ? &t->stats->rdma_out : &t->stats->rdma_in,
+	count(s->flying.rop == ROP_WRITE ? &t->stats->rdma_out :
+					   &t->stats->rdma_in,
 	      (uint64_t)s->flying.size * s->flying.vector);
 	if (t->o->verify)
 		check_transfer(t, p, s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The bytes two rds-stress exchange; all integers are big endian. */
+/* Encode and decode messages of rds-stress; all integers are big endian. */
 #include <ctype.h>
 #include <string.h>
 
@@ -87,13 +87,16 @@ size_t options_length(const uint8_t msg[VERSION_LEN])
 {
 	const uint8_t *nul;
 
-	/* As a short form this would be a depth of hundreds of millions. */
+	/*
+	 * The long form begins with a version, "N.": read as a short form, that
+	 * would be a depth of hundreds of millions.
+	 */
 	if (!isdigit(msg[0]) || msg[1] != '.')
 		return SHORT_LEN;
 	nul = memchr(msg, '\0', VERSION_LEN);
 	if (!nul)
 		return SHORT_LEN;
-	/* Some later versions announce here that their options follow in another way. */
+	/* Some later versions announce options in JSON here: not supported. */
 	if (msg + VERSION_LEN - nul > 7 && !memcmp(nul + 3, "json", 4))
 		return 0;
 	return LONG_LEN;
@@ -132,7 +135,7 @@ void decode_options(const uint8_t *msg, size_t len, struct options *o)
 	o->async = len == LONG_LEN ? msg[76] : 0;
 }
 
-/* Bytes 19 to 59 are zero without RDMA, 60 to 62 always. */
+/* Bytes 19 to 59 are zero without RDMA, bytes 60 to 62 always. */
 void encode_header(uint8_t buf[HDR_LEN], const struct header *h)
 {
 	put32(buf, h->seq);

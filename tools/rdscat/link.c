@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The socket of rdscat and what it knows about the other end. */
+/* The RDS socket of rdscat, and the state of the session with the other end. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -18,35 +18,42 @@ int rc_link_open(struct rc_link *l, const union rt_addr *self, int transport)
 {
 	char text[RT_ADDRSTRLEN];
 	socklen_t len = sizeof(l->self);
-	int on = 1;
+	int on = 1, err;
 
 	l->buf = malloc(BUF_LEN);
 	l->fd = rt_socket();
+	err = errno;
 	if (l->fd < 0 || !l->buf) {
-		rc_complain("cannot create an RDS socket: %s%s", strerror(errno),
-			    errno == EAFNOSUPPORT ? " (is the module rds loaded?)" : "");
+		rc_complain("cannot create an RDS socket: %s", strerror(err));
+		rt_hint_socket(err);
 		return -1;
 	}
 	if (rt_set_transport(l->fd, transport)) {
-		rc_complain("cannot use that transport: %s", strerror(errno));
+		err = errno;
+		rc_complain("cannot use that transport: %s", strerror(err));
+		rt_hint_transport(err, transport);
 		return -1;
 	}
 	rt_buffers(l->fd, RC_WINDOW, &l->snd, &l->rcv);
 	if (bind(l->fd, &self->sa, rt_addrlen(self))) {
-		rc_complain("cannot bind to %s: %s", rt_addr_str(self, text, sizeof(text)),
-			    strerror(errno));
+		err = errno;
+		rc_complain("cannot bind to %s: %s",
+			    rt_addr_str(self, text, sizeof(text)),
+			    strerror(err));
+		rt_hint_bind(err, self, transport);
 		return -1;
 	}
 	if (getsockname(l->fd, &l->self.sa, &len)) {
 		rc_complain("getsockname: %s", strerror(errno));
 		return -1;
 	}
-	/* Without it a congested peer would have to be asked again and again. */
+	/* Without notices, sends to a congested peer have to be polled. */
 	setsockopt(l->fd, rt_level(), RDS_CONG_MONITOR, &on, sizeof(on));
 	return 0;
 }
 
-int rc_link_send_to(struct rc_link *l, const union rt_addr *to, const struct rc_frame *f)
+int rc_link_send_to(struct rc_link *l, const union rt_addr *to,
+		    const struct rc_frame *f)
 {
 	uint8_t hdr[RC_HDR_LEN];
 	struct iovec iov[2] = {
@@ -120,10 +127,14 @@ int rc_link_recv(struct rc_link *l, struct rc_frame *f, union rt_addr *from)
 			continue;
 		if (n < 0)
 			return -1;
-		/* Groups of ports share a bit: to try again is the only way to know. */
+		/*
+		 * 1024 ports share one bit of the notice, so only another send
+		 * shows whether the peer's port is still congested.
+		 */
 		if (rt_cong_update(&msg) && l->blocked == RC_CONGESTED)
 			l->blocked = RC_FREE;
-		if (msg.msg_namelen && !(msg.msg_flags & MSG_TRUNC) && rc_decode(l->buf, n, f))
+		if (msg.msg_namelen && !(msg.msg_flags & MSG_TRUNC) &&
+		    rc_decode(l->buf, n, f))
 			return 1;
 	}
 }
@@ -140,7 +151,8 @@ void rc_link_pace(struct rc_link *l, uint64_t peer_timeout_ms)
 	l->alive_us = us > 50000 ? us : 50000;
 }
 
-short rc_link_wait(struct rc_link *l, bool want_send, int fd, short events, uint64_t until)
+short rc_link_wait(struct rc_link *l, bool want_send, int fd, short events,
+		   uint64_t until)
 {
 	struct pollfd pfd[2] = {
 		{ .fd = l->fd, .events = l->deaf ? 0 : POLLIN },
@@ -152,8 +164,12 @@ short rc_link_wait(struct rc_link *l, bool want_send, int fd, short events, uint
 
 	if (want_send && l->blocked == RC_FULL)
 		pfd[0].events |= POLLOUT;
-	/* A notice can be missed: the map is tested and watched in two steps. */
-	if (want_send && l->blocked == RC_CONGESTED && left > RC_BLOCKED_MS * 1000)
+	/*
+	 * A notice can be missed: the test of the congestion map and the start
+	 * of monitoring are two steps. Send again after RC_BLOCKED_MS.
+	 */
+	if (want_send && l->blocked == RC_CONGESTED &&
+	    left > RC_BLOCKED_MS * 1000)
 		left = RC_BLOCKED_MS * 1000;
 	ts.tv_sec = left / 1000000;
 	ts.tv_nsec = left % 1000000 * 1000;

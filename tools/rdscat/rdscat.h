@@ -2,11 +2,11 @@
 /*
  * rdscat: one stream of bytes over RDS messages.
  *
- * RDS keeps messages in order but knows no connection: a socket that is gone
- * swallows what is sent to it. So the two ends agree on a session, the sender
- * keeps everything the receiver has not yet acknowledged (bounded by the
- * window the receiver granted), both ends say that they are alive when they
- * have nothing else to say, and a gap is asked for again.
+ * RDS keeps messages in order but has no connection between sockets: messages
+ * to a closed socket are dropped without a report. So the two ends agree on a
+ * session; the sender keeps all data that the receiver has not acknowledged, at
+ * most the window that the receiver granted; both ends send keepalives while
+ * they have nothing else to send; and the receiver requests missing data again.
  *
  *   sender                         receiver
  *   HELLO (timeout)         ->
@@ -17,7 +17,8 @@
  *                           <-     DONE (length), once the output is closed
  *   BYE                     ->
  *
- * PING and ACK keep a quiet transfer alive; ERROR (text) ends it at any time.
+ * PING and ACK are the keepalives of sender and receiver; ERROR (text) ends the
+ * transfer at any time.
  */
 #ifndef RDSCAT_H
 #define RDSCAT_H
@@ -46,10 +47,10 @@ enum rc_type {
 	RC_ERROR,
 };
 
-#define RC_F_RESEND	0x0001	/* ACK: everything from this offset on is missing */
+#define RC_F_RESEND	0x0001	/* ACK: resend all data from this offset on */
 #define RC_F_ENDED	0x0002	/* PING: END was sent before */
 
-/* One message; integers in host order, all of them big endian on the wire. */
+/* One message. Integers are in host order here, and big endian on the wire. */
 struct rc_frame {
 	uint8_t version;
 	uint8_t type;
@@ -62,14 +63,14 @@ struct rc_frame {
 };
 
 void rc_encode(uint8_t hdr[RC_HDR_LEN], const struct rc_frame *f);
-/* False when the bytes are no message of this program. */
+/* Returns false if the bytes are no message of rdscat. */
 bool rc_decode(const uint8_t *buf, size_t len, struct rc_frame *f);
 
-/* Checksum of a stream, whatever pieces it comes in. */
+/* Checksum of a stream; how the stream is cut into pieces does not matter. */
 struct rc_sum {
 	uint64_t h;
 	uint64_t total;
-	uint64_t part;		/* up to seven bytes that fill no word yet */
+	uint64_t part;		/* up to seven bytes of an incomplete word */
 };
 
 void rc_sum_init(struct rc_sum *s);
@@ -80,8 +81,8 @@ uint64_t rc_sum_final(const struct rc_sum *s);
 
 enum rc_blocked {
 	RC_FREE,
-	RC_FULL,		/* own queue full: POLLOUT tells */
-	RC_CONGESTED,		/* the other end's: a control message tells */
+	RC_FULL,		/* own send buffer full until POLLOUT */
+	RC_CONGESTED,		/* destination congested until a notice */
 };
 
 struct rc_link {
@@ -89,34 +90,46 @@ struct rc_link {
 	union rt_addr self;
 	union rt_addr peer;
 	uint64_t session;
-	unsigned int snd, rcv;	/* effective buffers */
+	unsigned int snd, rcv;	/* effective buffer sizes in bytes */
 	enum rc_blocked blocked;
-	bool deaf;		/* messages have to wait in the kernel */
+	bool deaf;		/* do not poll for received messages */
 	uint64_t last_tx, last_rx;
 	uint64_t timeout_us;
-	uint64_t alive_us;	/* longest silence the other end shall see */
+	uint64_t alive_us;	/* interval of keepalives */
 	uint8_t *buf;
 };
 
-/* @transport is a value of SO_RDS_TRANSPORT, or RDS_TRANS_NONE. Returns 0, or -1 after a complaint. */
+/*
+ * Open a socket bound to @self. @transport is a value of SO_RDS_TRANSPORT, or
+ * RDS_TRANS_NONE. Returns 0, or prints an error message and returns -1.
+ */
 int rc_link_open(struct rc_link *l, const union rt_addr *self, int transport);
-/* 1 sent, 0 must wait (see blocked), -1 failed with errno. */
+/*
+ * Send @f to the peer of the session. Returns 1 if sent, 0 if the send must be
+ * repeated later (@l->blocked says why), -1 with errno on failure.
+ */
 int rc_link_send(struct rc_link *l, const struct rc_frame *f);
-/* The same, to somebody who is not the peer of this session. */
-int rc_link_send_to(struct rc_link *l, const union rt_addr *to, const struct rc_frame *f);
-/* 1 message in @f and @from, 0 nothing there, -1 failed with errno. */
+/* Send @f to an address that may be no peer; returns as rc_link_send(). */
+int rc_link_send_to(struct rc_link *l, const union rt_addr *to,
+		    const struct rc_frame *f);
+/*
+ * Receive one message into @f and its sender into @from. Returns 1 if received,
+ * 0 if there is no message, -1 with errno on failure.
+ */
 int rc_link_recv(struct rc_link *l, struct rc_frame *f, union rt_addr *from);
-/* Takes the other end's timeout into account for the pace of signs of life. */
+/* Set @l->alive_us from the smaller of the two ends' timeouts (0: unknown). */
 void rc_link_pace(struct rc_link *l, uint64_t peer_timeout_ms);
 /*
- * Sleeps until the socket or @fd (-1: none) is ready, at most @until.
- * @want_send: something is waiting for a blocked socket. Returns revents of @fd.
+ * Sleep until the socket or @fd (-1: none) is ready, at most until time @until.
+ * @want_send: there is a message to send once the socket is not blocked.
+ * Returns revents of @fd.
  */
-short rc_link_wait(struct rc_link *l, bool want_send, int fd, short events, uint64_t until);
-/* Tells the other end why this one stops, and gives the message a chance to leave. */
+short rc_link_wait(struct rc_link *l, bool want_send, int fd, short events,
+		   uint64_t until);
+/* Send ERROR with text @why; wait at most 2 * RC_DRAIN_MS for its delivery. */
 void rc_link_abort(struct rc_link *l, const char *why);
 
-/* ---- main.c ---- */
+/* ---- args.c ---- */
 
 struct rc_options {
 	bool listen;
@@ -129,13 +142,18 @@ struct rc_options {
 	uint64_t timeout_us;
 };
 
-/* Number of the signal that asked for the end, or 0. */
+/* Fill in all of @o. Invalid arguments end the program with status 2. */
+void rc_parse_args(struct rc_options *o, int argc, char **argv);
+
+/* ---- main.c ---- */
+
+/* Number of the signal that interrupted the program, or 0. */
 int rc_interrupted(void);
 void rc_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Shows how far the transfer is; @size is 0 when the length is not known. */
+/* Show the progress of the transfer. @size is 0 if the length is not known. */
 void rc_progress(uint64_t bytes, uint64_t size, bool last);
 
-/* Exit status of the program. */
+/* Both return the exit status of the program. */
 int rc_send_stream(const struct rc_options *o);
 int rc_receive_stream(const struct rc_options *o);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The receiving end of rdscat. */
+/* The receiver of rdscat. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,25 +10,25 @@
 
 #include "rdscat.h"
 
-/* Enough for a pipe that is ready to take this much without blocking. */
+/* A pipe with POLLOUT accepts this many bytes without blocking (PIPE_BUF). */
 #define PIECE 4096
 
 struct receiver {
 	struct rc_link l;
 	char peer[RT_ADDRSTRLEN];
 	bool busy;		/* there is a session */
-	bool closed;		/* everything is written and checked */
+	bool closed;		/* data written and checked, output closed */
 	bool finished;
 	bool failed;
 
-	/* What is owed to the sender. */
+	/* Answers that are still to be sent to the sender. */
 	bool owe_welcome, owe_ack, owe_resend, owe_done;
-	uint64_t nak_at;	/* offset last asked for, plus one */
+	uint64_t nak_at;	/* offset of last resend request, plus one */
 
 	int out;
 	bool regular;
 	bool nonblock;
-	const uint8_t *pending;	/* part of a message not yet written */
+	const uint8_t *pending;	/* unwritten rest of a message */
 	size_t pending_len;
 
 	uint64_t written;
@@ -51,7 +51,10 @@ fail(struct receiver *r, const char *tell, const char *fmt, ...)
 		rc_link_abort(&r->l, tell);
 }
 
-/* A pipe gets a description of its own, so that only this program does not block on it. */
+/*
+ * Open a pipe again, so that O_NONBLOCK is set on a file description that no
+ * other process shares.
+ */
 static void open_output(struct receiver *r)
 {
 	struct stat st;
@@ -74,12 +77,12 @@ static void write_failed(struct receiver *r, const char *what)
 {
 	char text[128];
 
-	snprintf(text, sizeof(text), "the receiver cannot %s its output: %s", what,
-		 strerror(errno));
+	snprintf(text, sizeof(text), "the receiver cannot %s its output: %s",
+		 what, strerror(errno));
 	fail(r, text, "%s the output: %s", what, strerror(errno));
 }
 
-/* Writes what the output takes without blocking. */
+/* Write as much of the pending data as the output accepts without blocking. */
 static void write_some(struct receiver *r)
 {
 	while (r->pending_len) {
@@ -105,7 +108,8 @@ static void write_some(struct receiver *r)
 	}
 }
 
-static void take_hello(struct receiver *r, const struct rc_frame *f, const union rt_addr *from)
+static void take_hello(struct receiver *r, const struct rc_frame *f,
+		       const union rt_addr *from)
 {
 	static const char text[] = "the receiver is busy with another transfer";
 	struct rc_frame no = {
@@ -122,7 +126,8 @@ static void take_hello(struct receiver *r, const struct rc_frame *f, const union
 		rt_addr_str(from, r->peer, sizeof(r->peer));
 		rc_link_pace(&r->l, f->arg);
 		rc_progress(0, 0, false);
-	} else if (r->l.session != f->session || !rt_same_addr(from, &r->l.peer)) {
+	} else if (r->l.session != f->session ||
+		   !rt_same_addr(from, &r->l.peer)) {
 		rc_link_send_to(&r->l, from, &no);
 		return;
 	}
@@ -130,10 +135,15 @@ static void take_hello(struct receiver *r, const struct rc_frame *f, const union
 	r->owe_welcome = true;
 }
 
-/* Before the session began, or left over from an earlier receiver on this port. */
-static void take_stray(struct receiver *r, const struct rc_frame *f, const union rt_addr *from)
+/*
+ * Answer a message that is not of the present session: there is none yet, or
+ * the message is meant for an earlier receiver on this port.
+ */
+static void take_stray(struct receiver *r, const struct rc_frame *f,
+		       const union rt_addr *from)
 {
-	static const char text[] = "the receiver does not know this transfer (was it started anew?)";
+	static const char text[] =
+		"the receiver does not know this transfer (was it started anew?)";
 	struct rc_frame no = {
 		.type = RC_ERROR,
 		.session = f->session,
@@ -145,7 +155,11 @@ static void take_stray(struct receiver *r, const struct rc_frame *f, const union
 		rc_link_send_to(&r->l, from, &no);
 }
 
-/* Something before @offset is missing: RDS keeps the order, so it will not come any more. */
+/*
+ * Request a resend if data before @offset are missing: as RDS keeps the order,
+ * missing data do not arrive later. With @always, request it again for the same
+ * offset. Returns true if data are missing.
+ */
 static bool gap(struct receiver *r, uint64_t offset, bool always)
 {
 	if (offset <= r->written)
@@ -173,13 +187,15 @@ static void take_end(struct receiver *r, const struct rc_frame *f)
 {
 	if (gap(r, f->offset, true))
 		return;
-	if (!r->closed && (f->offset != r->written || f->arg != rc_sum_final(&r->sum))) {
+	if (!r->closed &&
+	    (f->offset != r->written || f->arg != rc_sum_final(&r->sum))) {
 		fail(r, "the receiver found a wrong checksum",
 		     "the data from %s are damaged: wrong length or checksum", r->peer);
 		return;
 	}
-	/* Only after this is it certain that the data are where they belong. */
-	if (!r->closed && (close(r->out) || (r->out != STDOUT_FILENO && close(STDOUT_FILENO)))) {
+	/* A write error may be reported by close() only. */
+	if (!r->closed && (close(r->out) ||
+			   (r->out != STDOUT_FILENO && close(STDOUT_FILENO)))) {
 		write_failed(r, "close");
 		return;
 	}
@@ -198,9 +214,11 @@ static void take_ping(struct receiver *r, const struct rc_frame *f)
 		r->owe_resend = true;
 }
 
-static void take(struct receiver *r, const struct rc_frame *f, const union rt_addr *from)
+static void take(struct receiver *r, const struct rc_frame *f,
+		 const union rt_addr *from)
 {
-	static const char version[] = "the receiver speaks another version of the protocol";
+	static const char version[] =
+		"the receiver speaks another version of the protocol";
 
 	if (f->version != RC_VERSION) {
 		struct rc_frame no = {
@@ -218,7 +236,8 @@ static void take(struct receiver *r, const struct rc_frame *f, const union rt_ad
 		take_hello(r, f, from);
 		return;
 	}
-	if (!r->busy || f->session != r->l.session || !rt_same_addr(from, &r->l.peer)) {
+	if (!r->busy || f->session != r->l.session ||
+	    !rt_same_addr(from, &r->l.peer)) {
 		take_stray(r, f, from);
 		return;
 	}
@@ -232,13 +251,17 @@ static void take(struct receiver *r, const struct rc_frame *f, const union rt_ad
 	else if (f->type == RC_BYE && r->closed)
 		r->finished = true;
 	else if (f->type == RC_ERROR)
-		fail(r, NULL, "%s: %.*s", r->peer, (int)(f->len < 256 ? f->len : 256),
+		fail(r, NULL, "%s: %.*s", r->peer,
+		     (int)(f->len < 256 ? f->len : 256),
 		     (const char *)f->payload);
 }
 
-static int post(struct receiver *r, uint8_t type, uint16_t flags, uint64_t offset, uint64_t arg)
+static int post(struct receiver *r, uint8_t type, uint16_t flags,
+		uint64_t offset, uint64_t arg)
 {
-	struct rc_frame f = { .type = type, .flags = flags, .offset = offset, .arg = arg };
+	struct rc_frame f = {
+		.type = type, .flags = flags, .offset = offset, .arg = arg
+	};
 	int rc = rc_link_send(&r->l, &f);
 
 	if (rc < 0)
@@ -248,7 +271,7 @@ static int post(struct receiver *r, uint8_t type, uint16_t flags, uint64_t offse
 
 static void acknowledge(struct receiver *r)
 {
-	/* The sender can only start anew where a message starts. */
+	/* The sender can resend from the beginning of a message only. */
 	bool again = r->owe_resend && !r->pending_len;
 
 	if (post(r, RC_ACK, again ? RC_F_RESEND : 0, r->written, 0) <= 0)
@@ -259,17 +282,19 @@ static void acknowledge(struct receiver *r)
 	r->acked = r->written;
 }
 
-/* Sends what is owed as far as the socket takes it; the rest stays owed. */
+/* Send the answers that are due. An answer that cannot be sent stays due. */
 static void settle(struct receiver *r)
 {
-	uint64_t grant = (uint64_t)(r->l.rcv < RC_WINDOW ? r->l.rcv : RC_WINDOW) << 32 |
+	uint64_t grant = (uint64_t)(r->l.rcv < RC_WINDOW ? r->l.rcv : RC_WINDOW)
+				 << 32 |
 			 RC_MAX_PAYLOAD;
 
 	if (!r->busy || r->failed)
 		return;
 	if (!r->closed && rt_now_us() >= r->l.last_tx + r->l.alive_us)
 		r->owe_ack = true;
-	if (r->owe_welcome && post(r, RC_WELCOME, 0, r->l.timeout_us / 1000, grant) > 0)
+	if (r->owe_welcome &&
+	    post(r, RC_WELCOME, 0, r->l.timeout_us / 1000, grant) > 0)
 		r->owe_welcome = false;
 	if (r->owe_done && post(r, RC_DONE, 0, r->written, 0) > 0)
 		r->owe_done = false;
@@ -279,7 +304,8 @@ static void settle(struct receiver *r)
 
 static bool owing(const struct receiver *r)
 {
-	return r->owe_welcome || r->owe_done || (!r->closed && (r->owe_ack || r->owe_resend));
+	return r->owe_welcome || r->owe_done ||
+	       (!r->closed && (r->owe_ack || r->owe_resend));
 }
 
 static void receive(struct receiver *r)
@@ -293,7 +319,7 @@ static void receive(struct receiver *r)
 		if (rc <= 0)
 			break;
 		take(r, &f, &from);
-		/* The sender needs room before its window is used up. */
+		/* Acknowledge before the sender's window is used up. */
 		if (r->written - r->acked >= r->l.rcv / 4) {
 			r->owe_ack = true;
 			settle(r);
@@ -309,13 +335,15 @@ static void check_silence(struct receiver *r)
 {
 	uint64_t now = rt_now_us();
 
-	/* A sender that cannot be heard because the output is stuck is not silent. */
+	/* While the output blocks, nothing is received: that is no silence. */
 	if (r->pending_len)
 		r->l.last_rx = now;
-	if (!r->busy || r->failed || r->finished || now < r->l.last_rx + r->l.timeout_us)
+	if (!r->busy || r->failed || r->finished ||
+	    now < r->l.last_rx + r->l.timeout_us)
 		return;
 	if (r->closed) {
-		rc_complain("all data are complete, but %s did not confirm the end", r->peer);
+		rc_complain("all data are complete, but %s did not confirm the end",
+			    r->peer);
 		r->finished = true;
 		return;
 	}
@@ -350,7 +378,8 @@ int rc_receive_stream(const struct rc_options *o)
 		short ready;
 
 		r.l.deaf = r.pending_len;
-		ready = rc_link_wait(&r.l, owing(&r), r.pending_len ? r.out : -1, POLLOUT,
+		ready = rc_link_wait(&r.l, owing(&r),
+				     r.pending_len ? r.out : -1, POLLOUT,
 				     deadline(&r));
 
 		if (r.l.blocked == RC_CONGESTED)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The sending end of rdscat. */
+/* The sender of rdscat. */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -17,8 +17,9 @@ struct chunk {
 };
 
 /*
- * Chunks are numbered from 0; number n lives in slot n % slots. Those from
- * head to next were sent and may be asked for again, those up to tail wait.
+ * Chunks are numbered from 0; chunk n is in slot n % slots. Chunks from head to
+ * next were sent and may have to be resent; chunks from next to tail are not
+ * yet sent.
  */
 struct sender {
 	struct rc_link l;
@@ -36,7 +37,7 @@ struct sender {
 	uint64_t head, next, tail;
 
 	uint64_t total;		/* bytes read */
-	uint64_t sent;		/* highest offset ever sent up to */
+	uint64_t sent;		/* end of the last byte ever sent */
 	uint64_t acked;
 	uint64_t size;		/* of the input if it is a file */
 	bool eof;
@@ -61,12 +62,16 @@ fail(struct sender *s, const char *tell, const char *fmt, ...)
 
 static uint64_t position(const struct sender *s)
 {
-	return s->next == s->tail ? s->total : s->chunk[s->next % s->slots].offset;
+	return s->next == s->tail ? s->total :
+				    s->chunk[s->next % s->slots].offset;
 }
 
-static int post(struct sender *s, uint8_t type, uint16_t flags, uint64_t offset, uint64_t arg)
+static int post(struct sender *s, uint8_t type, uint16_t flags, uint64_t offset,
+		uint64_t arg)
 {
-	struct rc_frame f = { .type = type, .flags = flags, .offset = offset, .arg = arg };
+	struct rc_frame f = {
+		.type = type, .flags = flags, .offset = offset, .arg = arg
+	};
 	int rc = rc_link_send(&s->l, &f);
 
 	if (rc < 0)
@@ -85,7 +90,8 @@ static void take_welcome(struct sender *s, const struct rc_frame *f)
 		msg = s->l.snd;
 	if (msg > window / 3)
 		msg = window / 3;
-	s->payload = msg > 4096 + RC_HDR_LEN ? (msg - RC_HDR_LEN) & ~4095u : RC_MIN_PAYLOAD;
+	s->payload = msg > 4096 + RC_HDR_LEN ? (msg - RC_HDR_LEN) & ~4095u :
+					       RC_MIN_PAYLOAD;
 	if (s->payload > largest)
 		s->payload = largest;
 	if (window > RC_WINDOW)
@@ -108,7 +114,8 @@ static void take_ack(struct sender *s, const struct rc_frame *f)
 	if (!s->welcome || f->offset < s->acked)
 		return;
 	if (f->offset > s->sent) {
-		fail(s, "bad acknowledgement", "%s acknowledges what was never sent", s->peer);
+		fail(s, "bad acknowledgement",
+		     "%s acknowledges what was never sent", s->peer);
 		return;
 	}
 	s->acked = f->offset;
@@ -119,13 +126,15 @@ static void take_ack(struct sender *s, const struct rc_frame *f)
 			break;
 		s->head++;
 	}
-	/* An older request to send again may have turned the sender further back. */
+	/* An earlier resend request may have set next back below head. */
 	if (s->next < s->head)
 		s->next = s->head;
 	if (!(f->flags & RC_F_RESEND))
 		return;
-	if (s->head < s->tail && s->chunk[s->head % s->slots].offset != s->acked) {
-		fail(s, "bad acknowledgement", "%s asks for an offset inside a message", s->peer);
+	if (s->head < s->tail &&
+	    s->chunk[s->head % s->slots].offset != s->acked) {
+		fail(s, "bad acknowledgement",
+		     "%s asks for an offset inside a message", s->peer);
 		return;
 	}
 	s->next = s->head;
@@ -146,7 +155,8 @@ static void take(struct sender *s, const struct rc_frame *f)
 			s->finished = true;
 		break;
 	case RC_ERROR:
-		fail(s, NULL, "%s: %.*s", s->peer, (int)(f->len < 256 ? f->len : 256),
+		fail(s, NULL, "%s: %.*s", s->peer,
+		     (int)(f->len < 256 ? f->len : 256),
 		     (const char *)f->payload);
 		break;
 	}
@@ -158,8 +168,10 @@ static void receive(struct sender *s)
 	struct rc_frame f;
 	int rc = 0;
 
-	while (!s->failed && !s->finished && (rc = rc_link_recv(&s->l, &f, &from)) > 0) {
-		if (f.session != s->l.session || !rt_same_addr(&from, &s->l.peer))
+	while (!s->failed && !s->finished &&
+	       (rc = rc_link_recv(&s->l, &f, &from)) > 0) {
+		if (f.session != s->l.session ||
+		    !rt_same_addr(&from, &s->l.peer))
 			continue;
 		s->l.last_rx = rt_now_us();
 		take(s, &f);
@@ -182,8 +194,8 @@ static void read_chunk(struct sender *s)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n < 0) {
-		fail(s, "the sender cannot read its input", "reading the input: %s",
-		     strerror(errno));
+		fail(s, "the sender cannot read its input",
+		     "reading the input: %s", strerror(errno));
 		return;
 	}
 	if (!n) {
@@ -210,18 +222,21 @@ static void transmit(struct sender *s)
 		int rc = rc_link_send(&s->l, &f);
 
 		if (rc < 0)
-			fail(s, NULL, "sending to %s: %s", s->peer, strerror(errno));
+			fail(s, NULL, "sending to %s: %s", s->peer,
+			     strerror(errno));
 		if (rc <= 0)
 			continue;
 		s->next++;
 		if (s->sent < c->offset + c->len)
 			s->sent = c->offset + c->len;
 	}
-	if (!s->failed && s->eof && s->next == s->tail && !s->end_sent && s->l.blocked == RC_FREE)
-		s->end_sent = post(s, RC_END, 0, s->total, rc_sum_final(&s->sum)) > 0;
+	if (!s->failed && s->eof && s->next == s->tail && !s->end_sent &&
+	    s->l.blocked == RC_FREE)
+		s->end_sent = post(s, RC_END, 0, s->total,
+				   rc_sum_final(&s->sum)) > 0;
 }
 
-/* Says hello until somebody answers, and afterwards that this end is alive. */
+/* Repeat HELLO until a receiver answers; afterwards send PING as keepalive. */
 static void keep_alive(struct sender *s, uint64_t now)
 {
 	uint64_t pause = s->welcome ? s->l.alive_us : RC_HELLO_US;
@@ -236,11 +251,12 @@ static void keep_alive(struct sender *s, uint64_t now)
 
 static uint64_t deadline(const struct sender *s)
 {
-	uint64_t alive = s->l.last_tx + (s->welcome ? s->l.alive_us : RC_HELLO_US);
+	uint64_t alive = s->l.last_tx +
+			 (s->welcome ? s->l.alive_us : RC_HELLO_US);
 	uint64_t silent = s->l.last_rx + s->l.timeout_us;
 	uint64_t now = rt_now_us();
 
-	/* A file is always readable, and a blocked sign of life is tried again soon. */
+	/* A file is always readable. A blocked keepalive is repeated soon. */
 	if (s->regular && room(s))
 		return 0;
 	if (alive <= now)
@@ -253,12 +269,14 @@ static void check_silence(struct sender *s, uint64_t now)
 	if (s->failed || s->finished || now < s->l.last_rx + s->l.timeout_us)
 		return;
 	if (!s->welcome)
-		fail(s, NULL, "no answer from %s for %.1f s (is rdscat -l running there?)",
+		fail(s, NULL,
+		     "no answer from %s for %.1f s (is rdscat -l running there?)",
 		     s->peer, s->l.timeout_us / 1e6);
 	else
 		fail(s, "the sender heard nothing for too long",
 		     "%s stopped answering: nothing heard for %.1f s, %llu bytes were acknowledged",
-		     s->peer, s->l.timeout_us / 1e6, (unsigned long long)s->acked);
+		     s->peer, s->l.timeout_us / 1e6,
+		     (unsigned long long)s->acked);
 }
 
 static void stream(struct sender *s)
@@ -271,9 +289,11 @@ static void stream(struct sender *s)
 		if (s->welcome)
 			transmit(s);
 		keep_alive(s, rt_now_us());
-		ready = rc_link_wait(&s->l, s->welcome && (s->next < s->tail || s->eof),
-				     room(s) && !s->regular ? STDIN_FILENO : -1, POLLIN,
-				     s->failed ? 0 : deadline(s));
+		ready = rc_link_wait(&s->l,
+				     s->welcome &&
+					     (s->next < s->tail || s->eof),
+				     room(s) && !s->regular ? STDIN_FILENO : -1,
+				     POLLIN, s->failed ? 0 : deadline(s));
 		if (s->regular)
 			ready = POLLIN;
 		if (s->l.blocked == RC_CONGESTED)
@@ -292,13 +312,15 @@ static int start(struct sender *s)
 	struct stat st;
 
 	if (!s->o->have_src && rt_source_for(&s->o->addr, &self)) {
-		rc_complain("no route to %s: %s", rt_host_str(&s->o->addr, text, sizeof(text)),
+		rc_complain("no route to %s: %s",
+			    rt_host_str(&s->o->addr, text, sizeof(text)),
 			    strerror(errno));
 		return -1;
 	}
 	if (rc_link_open(&s->l, &self, s->o->transport))
 		return -1;
-	if (getrandom(&s->l.session, sizeof(s->l.session), 0) != sizeof(s->l.session)) {
+	if (getrandom(&s->l.session, sizeof(s->l.session), 0) !=
+	    sizeof(s->l.session)) {
 		rc_complain("no random numbers: %s", strerror(errno));
 		return -1;
 	}
@@ -315,23 +337,32 @@ static int start(struct sender *s)
 	return 0;
 }
 
-int rc_send_stream(const struct rc_options *o)
+/* Returns the exit status of the program. */
+static int run(struct sender *s)
 {
-	struct sender s = { .o = o };
-
-	if (start(&s))
+	if (start(s))
 		return 1;
-	stream(&s);
-	if (!s.failed && !s.finished) {
-		rc_link_abort(&s.l, "the sender was interrupted");
+	stream(s);
+	if (!s->failed && !s->finished) {
+		rc_link_abort(&s->l, "the sender was interrupted");
 		rc_complain("interrupted");
 		return 128 + rc_interrupted();
 	}
-	if (s.failed)
+	if (s->failed)
 		return 1;
-	rc_progress(s.total, s.size, true);
-	/* The receiver waits for this word; closing at once could take it back. */
-	post(&s, RC_BYE, 0, s.total, 0);
-	rt_drain(s.l.fd, &s.l.self, RC_DRAIN_MS);
-	return s.failed ? 1 : 0;
+	rc_progress(s->total, s->size, true);
+	/* The receiver waits for BYE, which an immediate close() may cancel. */
+	post(s, RC_BYE, 0, s->total, 0);
+	rt_drain(s->l.fd, &s->l.self, RC_DRAIN_MS);
+	return s->failed ? 1 : 0;
+}
+
+int rc_send_stream(const struct rc_options *o)
+{
+	struct sender s = { .o = o };
+	int status = run(&s);
+
+	free(s.chunk);
+	free(s.data);
+	return status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Messages of rdscat as bytes, and the checksum over a stream. */
+/* Encode and decode messages of rdscat; checksum of a stream. */
 #include <endian.h>
 #include <string.h>
 
@@ -54,9 +54,9 @@ bool rc_decode(const uint8_t *buf, size_t len, struct rc_frame *f)
 }
 
 /*
- * Each step is a bijection of the state for a given word and of the word for a
- * given state: a single wrong word can never go unnoticed, and eight bytes cost
- * one multiplication.
+ * Each step is a bijection of the state for a given word, and of the word for a
+ * given state: a single wrong word is always detected. Eight bytes cost one
+ * multiplication.
  */
 static uint64_t step(uint64_t h, uint64_t word)
 {
