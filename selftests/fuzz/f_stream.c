@@ -1,32 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The message finder: any bytes, cut in any way, give the same messages as one reading of the
- * whole.  The first byte of the input chooses the cuts.
+ * The stream parser: any bytes, cut into any pieces, give the same messages as
+ * parsing all bytes at once.  The first byte of the input selects the cuts.
  */
 #include "fuzz.h"
+#include "proto/plat.h"
 #include "proto/header.h"
 #include "proto/rxrule.h"
 #include <net/rds/stream.h>
 
-#define ZEROS16	"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-
-const struct fuzz_seed fuzz_seeds[] = {
-	{ 1 + 48, "\7\0\0\0\0\0\0\0\1" "\0\0\0\0\0\0\0\0" "\0\0\0\0" "\0\1\0\0" "\0\0\0\0\0\0\0\0"
-		  "\5\0\10\6\1\2\3\4\10\0\0\0\0\0\0\0" },
-	{ 1 + 48 + 3 + 48, "\60\0\0\0\0\0\0\0\1" "\0\0\0\0\0\0\0\0" "\0\0\0\3\0\1\0\2"
-		  "\0\0\0\0\0\0\0\0" ZEROS16 "abc" "\0\0\0\0\0\0\0\2" "\0\0\0\0\0\0\0\0"
-		  "\0\0\0\0\0\1\0\2" "\4\0\0\0\0\0\0\0" ZEROS16 },
-	{ 1 + 48, "\1\0\0\0\0\0\0\0\1" "\0\0\0\0\0\0\0\0" "\0\20\0\1\0\1\0\2"
-		  "\0\0\0\0\0\0\0\0" ZEROS16 },
-	{ 1 + 32, "\3" ZEROS16 "\377\377\377\377" "\0\0\0\0\0\0\0\0\0\0\0\0" },
-	{ 0, NULL },
-};
-
-/* What one reading of the whole finds next: bytes used and what they are */
+/* Result of parsing a stream */
 struct model {
-	u64	messages;	/* begun: their header is complete */
-	u64	body;		/* payload bytes, of all messages */
-	bool	bad;
+	u64	messages;	/* messages with a complete header */
+	u64	body;		/* payload bytes of all messages */
+	bool	bad;		/* the last header has a bad length */
 };
 
 static struct model read_whole(const u8 *p, size_t n)
