@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# A wrapper: `make -C KDIR M=$PWD modules` builds the modules without it.
+# A wrapper around kbuild and scripts. `make -C KDIR M=$PWD modules` builds the modules without it.
 
-# The running kernel's headers when they are installed, Debian's 6.12 fetched under build/ otherwise.
+# The headers of the running kernel if they are installed, otherwise those of Debian's 6.12, which
+# fetch.sh downloads to build/.
 HOST_KDIR := /lib/modules/$(shell uname -r)/build
 FETCH := selftests/vm/fetch.sh
 ifndef KDIR
@@ -11,12 +12,13 @@ RELEASE = $(shell $(MAKE) -s -C $(KDIR) kernelrelease)
 PREFIX ?= /usr/local
 DESTDIR ?=
 UPDATES = $(DESTDIR)/lib/modules/$(RELEASE)/updates
-BIN := $(CURDIR)/build/bin
+BIN = $(shell selftests/vm/build-dir.sh)/bin
 NAMES := rds rds_tcp rds_rdma
 
 all: modules tools
 
 modules:
+	$(if $(word 2,$(CURDIR)),$(error kbuild takes no path with a blank in it))
 	+$(MAKE) -C $(KDIR) M=$(CURDIR) CONFIG_DEBUG_INFO_BTF_MODULES= modules
 
 tools:
@@ -37,8 +39,15 @@ uninstall:
 deps:
 	selftests/vm/deps.sh
 
+# Two guests at the same time if the machine has at least two processors.
+PLACES = RDS_PARALLEL=$${RDS_PARALLEL:-$$(( $$(nproc) > 1 ? 2 : 1 ))}
+
+# Without CASES: the lines that CI runs each time on 6.12.
 test: deps
-	selftests/vm/run.py
+	cases=$${CASES:-$$(selftests/vm/plan.py always 6.12)} && $(PLACES) CASES="$$cases" selftests/vm/run.py
+
+test-all: deps
+	$(PLACES) selftests/vm/run.py
 
 test-harness: deps
 	selftests/harness/run.py
@@ -48,6 +57,12 @@ shell: deps
 
 check:
 	selftests/lint/check.sh
+
+htmldocs: deps
+	selftests/docs/htmldocs.sh
+
+fuzz: deps
+	$(MAKE) -s -C selftests/fuzz
 
 demo: deps
 	selftests/demo/demo.sh
@@ -60,24 +75,28 @@ mutants: deps
 
 clean:
 	rm -rf build/bin build/mod build/logs build/vm
-	-[ ! -f $(KDIR)/Makefile ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
+	-[ ! -f $(KDIR)/Makefile ] || $(MAKE) -C $(KDIR) M='$(CURDIR)' clean
 
 distclean: clean
-	rm -rf build
+	rm -rf "$$(readlink -m build)" build
 
 help:
 	@echo 'make              modules for the running kernel (or KDIR=...) and the tools'
 	@echo 'make install      modules to .../updates/, tools and man pages; DESTDIR=, PREFIX='
 	@echo 'make uninstall    takes them away again; the kernel'"'"'s own modules are used then'
 	@echo 'make demo         two guests, a real file sent from one to the other'
-	@echo 'make test         all tests in guests; KERNEL=6.12|6.1|debug, CASES="words", RDS_LOAD=ci|full'
+	@echo 'make test         each part of the product once, in guests, within 20 minutes on 2 processors;'
+	@echo '                  KERNEL=6.12|6.1|7.3|debug, CASES="words" for other lines, RDS_LOAD=ci|full'
+	@echo 'make test-all     all lines of a kernel, over an hour'
 	@echo 'make test-harness provokes each kind of failure and sees a run fail'
 	@echo 'make check        unit tests, lint, ABI, coverage: no root, no guest'
+	@echo 'make fuzz         fuzzers, a minute each or FUZZ_SECONDS=; FUZZ_SEED= repeats, FUZZERS="names"'
+	@echo 'make htmldocs     Documentation/ as HTML, in build/htmldocs'
 	@echo 'make shell        a prompt in a guest with the modules loaded (leave with ^D); KERNEL='
 	@echo 'make bench        instruction counts against the in-tree modules'
 	@echo 'make mutants      patches the kernel code and sees the tests fail'
 	@echo 'make deps         installs the Debian packages the above need (root)'
 	@echo 'make clean        what was built; distclean: what was downloaded, too'
 
-.PHONY: all modules tools install uninstall deps test test-harness shell check demo bench mutants \
-	clean distclean help
+.PHONY: all modules tools install uninstall deps test test-all test-harness shell check htmldocs fuzz \
+	demo bench mutants clean distclean help

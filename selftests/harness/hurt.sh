@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# hurt.sh MODULE HOW: loads a module of the harness's test and, where the damage shows only then,
-# unloads it. Says "ok" whatever happens: it is the harness that has to notice.
+# hurt.sh MODULE HOW: load a module of the harness's test, which does the damage HOW, and unload it,
+# except where the harness must find it loaded. The result is always "ok": the harness itself must
+# notice the damage.
 dir=$RDS_TOP/build/mod/$RDS_KERNEL-harness
 ko=$dir/$1.ko
 

@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The harness's own test: provokes each kind of failure for real and sees the run fail for the right
-reason. KERNEL as for the runner; CASES selects by beginning of a line's name."""
+"""Tests the harness: provokes each kind of failure and checks the reason for which the run fails.
+
+Environment: KERNEL as for selftests/vm/run.py; CASES selects lines by the beginning of their names;
+HARNESS_ONLY=K, on kernel K, leaves out the lines that also run on other kernels; RDS_SHARD=N (0 to
+3) selects a quarter of the expectations, and those in EVERY_TIME; after RDS_UNTIL no line begins,
+and the lines left have failed.
+"""
 
 import os
 import re
@@ -14,22 +19,27 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.realpath(os.path.join(HERE, "..", ".."))
 VM = os.path.join(TOP, "selftests", "vm")
+sys.path.insert(0, VM)
+import vmconf  # noqa: E402  pylint: disable=wrong-import-position
+
+SHARDS = 4
+# Lines that run in every shard: a failure that comes once, one that comes again, one that is final,
+# and splats that are accepted in a guest of in-tree modules only
+EVERY_TIME = ("h-once", "h-twice", "h-splat-once", "h-intree-cache")
 
 
 def build(kernel):
-    """The hurting modules, in a folder of their own beside ours."""
+    """Builds our modules, and those of the folder mod in build/mod/KERNEL-harness."""
     subprocess.run([os.path.join(VM, "fetch.sh"), kernel], check=True)
-    kdir = subprocess.run([os.path.join(VM, "fetch.sh"), "--kdir", kernel], check=True,
-                          stdout=subprocess.PIPE, text=True).stdout.strip()
-    out = os.path.join(TOP, "build", "mod", kernel + "-harness")
+    out = os.path.join(vmconf.BUILD, "mod", kernel + "-harness")
     os.makedirs(out, exist_ok=True)
     for f in os.listdir(os.path.join(HERE, "mod")):
         shutil.copy2(os.path.join(HERE, "mod", f), out)
-    # Ours are wanted by the line that finds a foreign module in their place.
+    # h-identity needs our modules: it loads in-tree ones and must notice that they are not ours.
     subprocess.run([os.path.join(VM, "build.sh"), kernel], check=False, stdin=subprocess.DEVNULL)
     with open(os.path.join(out, "build.log"), "w", encoding="utf-8") as log:
-        subprocess.run(["make", "-j2", "-C", kdir, "M=" + out, "CONFIG_DEBUG_INFO_BTF_MODULES=",
-                        "modules"], check=True, stdout=log, stderr=log)
+        subprocess.run([os.path.join(VM, "kmake.sh"), kernel, "-j2", "M=" + out, "modules"],
+                       check=True, stdout=log, stderr=log)
 
 
 def expectations(kernel):
@@ -38,11 +48,14 @@ def expectations(kernel):
                 if ln.startswith("h-")}
     words = os.environ.get("CASES", "").split()
     only_debug = os.environ.get("HARNESS_ONLY") == kernel
+    shard = os.environ.get("RDS_SHARD")
     with open(os.path.join(HERE, "expect"), encoding="utf-8") as f:
-        for ln in f:
+        for n, ln in enumerate(f):
             if not ln.startswith("h-"):
                 continue
             name, want, how, regexes = (p.strip() for p in ln.split("|", 3))
+            if shard and n % SHARDS != int(shard) and name not in EVERY_TIME:
+                continue
             if runs[name] not in ("all", kernel) or (only_debug and runs[name] != kernel):
                 continue
             if not words or any(name.startswith(w) for w in words):
@@ -50,12 +63,20 @@ def expectations(kernel):
 
 
 def provoke(kernel, name, how):
+    if time.time() > float(os.environ.get("RDS_UNTIL") or "inf"):
+        return None, "not begun in time", 0
     env = dict(os.environ, KERNEL=kernel, CASES="", RDS_EXPECT_ALL="0")
-    # A runner here must not wait for the slots of one it runs beside.
+    # RDS_PARALLEL is the number of runs that this script starts at the same time. Each run has one
+    # line, and must not wait for the slots of another.
     env.update(RDS_PARALLEL="1", RDS_UNTIL="", RDS_LEAKS="")
+    # CI's variables for repeated runs and time limits must not change what a line does here.
+    env.update(RDS_RETRY="", RDS_FLAKY="", RDS_END="", RDS_STOP="")
     env.update(h.split("=", 1) for h in how if re.match(r"[A-Z_]+=", h))
-    argv = [os.path.join(VM, "run.py"), "--kernel", kernel, "--no-build", "--cases", name,
+    # "=" selects by the whole name: some names are the beginning of others.
+    argv = [os.path.join(VM, "run.py"), "--kernel", kernel, "--no-build", "--cases", "=" + name,
             "--cases-file", os.path.join(HERE, "lines")]
+    if "ELSEWHERE=1" in how:
+        argv = [os.path.join(HERE, "elsewhere.sh"), kernel, name]
     began = time.monotonic()
     argv += [h for h in how if not re.match(r"[A-Z_]+=", h)]
     p = subprocess.run(argv, cwd=TOP, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -73,7 +94,7 @@ def main():
             status, out, took = job.result()
             why = ["no /%s/" % r for r in regexes if not re.search(r, out, re.M)]
             if status != (0 if want == "pass" else 1):
-                why.append("exit status %d" % status)
+                why.append("exit status %s" % status)
             label = " ".join(["harness.%s" % name] + how)
             print("%s %d %s%s (%.1f s)" % ("not ok" if why else "ok", passed + failed + 1, label,
                                            " # " + ", ".join(why) if why else "", took))

@@ -1,45 +1,45 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# build.sh K        build our modules for kernel K (6.12, 6.1, debug) in build/mod/K; the finished
-#                   files are copied to build/mod/K/ko
-# build.sh --tools  build all user programs to build/bin
+# build.sh K        build our modules for kernel K (6.12, 6.1, 7.3, debug) in build/mod/K, and copy
+#                   them to build/mod/K/ko, those of test groups to build/mod/K/testko
+# build.sh --tools  build all user programs in build/bin
 #
-# A warning from one of our files fails the build.
+# A compiler or modpost warning about one of our files fails the build.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
+build=$("$top/selftests/vm/build-dir.sh")
+kmake=$top/selftests/vm/kmake.sh
 jobs=${RDS_JOBS:-2}
 what=${1:?usage: build.sh KERNEL|--tools}
-mkdir -p "$top/build/mod" "$top/build/bin"
+mkdir -p "$build/mod" "$build/bin"
 
 if [ "$what" = --tools ]; then
-	exec 9>"$top/build/bin.lock"
+	exec 9>"$build/bin.lock"
 	flock 9
 	rc=0
-	# -k: a program that does not compile is reported, and does not keep the others from being tried
+	# -k: report every program that does not compile, not only the first
 	if [ -f "$top/tools/Makefile" ]; then
-		make -k -s -j"$jobs" -C "$top/tools" O="$top/build/bin" || rc=1
+		make -k -s -j"$jobs" -C "$top/tools" O="$build/bin" || rc=1
 	fi
-	make -k -s -j"$jobs" -C "$top/selftests" O="$top/build/bin" || rc=1
+	make -k -s -j"$jobs" -C "$top/selftests" O="$build/bin" || rc=1
 	exit $rc
 fi
 
 [ -d "$top/net/rds" ] || { echo "build: no net/rds in $top" >&2; exit 1; }
-kdir=$("$top/selftests/vm/fetch.sh" --kdir "$what")
-dir=$top/build/mod/$what
+dir=$build/mod/$what
 log=$dir/build.log
 mkdir -p "$dir/ko"
 exec 9>"$dir/lock"
 flock 9
-# What was removed from the sources must go, what the build made must stay.
+# Delete files that were removed from the sources, but keep the products of earlier builds.
 for d in net include; do
 	rsync -a --delete --exclude='*.o' --exclude='*.ko' --exclude='*.mod' --exclude='*.mod.c' \
 		--exclude='.*.cmd' --exclude='*.order' --exclude='*.a' "$top/$d/" "$dir/$d/"
 done
 cp -p "$top/Kbuild" "$dir/Kbuild"
-# vmlinux with type information is not in the headers packages: no BTF for modules.
-if ! make -j"$jobs" -C "$kdir" M="$dir" CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$log" 2>&1; then
+if ! "$kmake" "$what" -j"$jobs" M="$dir" modules >"$log" 2>&1; then
 	grep -E 'error|Error|undefined|warning' "$log" | head -n 40 >&2
 	echo "build: modules for $what failed, see $log" >&2
 	exit 1
@@ -53,14 +53,15 @@ find "$dir/net" -name '*.ko' | while read -r ko; do
 	cmp -s "$ko" "$dir/ko/${ko##*/}" || { cp "$ko" "$dir/ko/.new" && mv "$dir/ko/.new" "$dir/ko/${ko##*/}"; }
 done
 
-# Modules of test groups are built as anybody else's would be: with the symbols of ours, no more.
+# Modules of test groups are built like any out-of-tree module: of ours they get Module.symvers
+# only.
 mkdir -p "$dir/testko"
 for kbuild in "$top"/selftests/*/Kbuild; do
 	[ -f "$kbuild" ] || continue
 	group=$(basename "$(dirname "$kbuild")")
 	mkdir -p "$dir/selftests/$group"
 	rsync -a --include='*.[ch]' --include=Kbuild --exclude='*' "${kbuild%/Kbuild}/" "$dir/selftests/$group/"
-	if ! make -j"$jobs" -C "$kdir" M="$dir/selftests/$group" CONFIG_DEBUG_INFO_BTF_MODULES= \
+	if ! "$kmake" "$what" -j"$jobs" M="$dir/selftests/$group" \
 		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" modules >"$log.$group" 2>&1 ||
 		grep -q "warning:\|WARNING: modpost" "$log.$group"; then
 		grep -E 'error|Error|undefined|warning|WARNING' "$log.$group" | head -n 40 >&2

@@ -1,16 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# debug-kernel.sh [--all|--headers|--kdir|--release]
+# debug-kernel.sh [--all|--headers]   build the debug kernel, unless it was built before
+# debug-kernel.sh --kdir              do so and print the folder of its source, for kmake.sh
+# debug-kernel.sh --release           do so and print its release string
 #
-# Builds Debian's 6.12 with all the checkers of debug.config, once, in a cache folder that outlives the
-# working tree: $RDS_CACHE, or rds-selftests in the user's cache. build/kernel/debug points there.
-# RDS_JOBS (2) processes at low priority.
+# Builds Debian's 6.12 with the checkers of debug.config, once, in a cache folder that outlives the
+# working tree: $RDS_CACHE, or rds-selftests in the user's cache. build/kernel/debug/root links to
+# its result. The build runs RDS_JOBS (default 2) processes at low priority.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
+build=$("$top/selftests/vm/build-dir.sh")
 cache=${RDS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rds-selftests}
-base=$top/build/kernel/debug
+base=$build/kernel/debug
 config=$top/selftests/vm/debug.config
 mode=${1:---all}
 jobs=${RDS_JOBS:-2}
@@ -18,11 +21,11 @@ jobs=${RDS_JOBS:-2}
 mkdir -p "$base" "$cache"
 PATH=$PATH:/usr/sbin:/sbin
 
-# Only the lines that decide, so that a comment does not cost ten minutes.
+# Hash the option lines only, so that a changed comment does not cause a rebuild of ten minutes.
 hash=$(grep -E '^(# )?CONFIG_' "$config" | sha256sum | cut -c 1-12)
 version=$(apt-cache policy linux-source-6.12 2>/dev/null | sed -n 's/^ *Candidate: //p')
 if [ -z "$version" ] || [ "$version" = "(none)" ]; then
-	# Without apt's lists what was built before still serves.
+	# apt's lists do not name the package: use a kernel that was built before.
 	version=$(ls -d "$cache"/*-"$hash" 2>/dev/null | head -n 1)
 	version=${version##*/}
 	version=${version%-$hash}
@@ -72,7 +75,7 @@ compile() {
 	cp "$src/arch/x86/boot/bzImage" "$dir/root/boot/vmlinuz-$release"
 	cp "$src/.config" "$dir/root/boot/config-$release"
 	cp "$src/System.map" "$dir/root/boot/System.map-$release"
-	# Objects are most of the tree and nothing is linked from them again.
+	# Object files take most of the space, and nothing is linked from them again.
 	find "$src" -name '*.o' ! -path "$src/tools/*" ! -path "$src/scripts/*" -delete
 	echo "$release" >"$dir/release"
 }

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Installs what building and testing need from Debian; does nothing when all of it is there.
+# Installs the Debian packages that building and testing need, unless all are installed.
+# --check only names the missing ones, and fails if there are any.
 set -eu
 
 PKGS="
-bc binutils bison build-essential busybox-static bzip2 ca-certificates cpio dwarves ethtool flex
-gcc ibverbs-utils iproute2 iputils-ping kmod libc6-dev libelf-dev libibverbs-dev librdmacm-dev
-libssl-dev linux-libc-dev make nftables procps python3 python3-docutils qemu-system-x86 rdma-core
-rdmacm-utils rsync sparse tcpdump tshark util-linux xz-utils zstd
+bc binutils bison build-essential busybox-static bzip2 ca-certificates clang-14 cpio dwarves
+ethtool flex gcc ibverbs-utils iproute2 iputils-ping kmod libc6-dev libclang-rt-14-dev libelf-dev
+libibverbs-dev librdmacm-dev libssl-dev linux-libc-dev make nftables procps python3
+python3-docutils python3-sphinx qemu-system-x86 rdma-core rdmacm-utils rsync sparse tcpdump tshark
+util-linux xz-utils zstd
 "
 
 missing=
@@ -30,7 +32,7 @@ fi
 echo "deps: installing$missing"
 export DEBIAN_FRONTEND=noninteractive
 APT="apt-get -q -y -o DPkg::Lock::Timeout=600"
-# Package lists may be old or absent; a second try follows an update.
+# Package lists may be old or absent: update them and try again after a failure.
 # shellcheck disable=SC2086
 $APT install --no-install-recommends $missing </dev/null >/dev/null 2>&1 || {
 	$APT update </dev/null >/dev/null

@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# fetch.sh K            download and unpack Debian's kernel K (6.12 or 6.1) with headers, once
-# fetch.sh --headers K  the headers and kbuild only
-# fetch.sh --kdir K     the same as --headers, then print the folder to give to make -C
-# fetch.sh --release K  print the release string (needs an earlier fetch)
-# fetch.sh --deb K      print the path of the image package
+# fetch.sh K            download and unpack Debian's kernel K (6.12, 6.1, 7.3) with headers, once
+# fetch.sh --headers K  download and unpack its headers and kbuild only
+# fetch.sh --kdir K     like --headers; then print the headers' folder, which kmake.sh gives to make
+# fetch.sh --release K  print the release string; downloads the headers if none was fetched before
+# fetch.sh --deb K      download and unpack all; then print the path of the image package
 #
-# Everything lands under build/kernel/K; nothing is installed into this machine.
+# All files go to build/kernel/K; no package is installed on this machine. trixie.sh fetches kernels
+# 7.*, debug-kernel.sh makes the debug kernel.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
+build=$("$top/selftests/vm/build-dir.sh")
 mode=all
 case "${1:-}" in
 --*) mode=${1#--}; shift ;;
@@ -21,16 +23,18 @@ if [ "$K" = debug ]; then
 	exec "$top/selftests/vm/debug-kernel.sh" "--$mode"
 fi
 case "$K" in
+7.*)	exec "$top/selftests/vm/trixie.sh" "$K" "--$mode" ;;
 6.1)	meta_image=linux-image-amd64 meta_headers=linux-headers-amd64 ;;
 [0-9]*)	meta_image=linux-image-$K-amd64 meta_headers=linux-headers-$K-amd64 ;;
-*)	echo "fetch: unknown kernel '$K' (6.12, 6.1 or debug)" >&2; exit 2 ;;
+*)	echo "fetch: unknown kernel '$K' (6.12, 6.1, 7.3 or debug)" >&2; exit 2 ;;
 esac
 
-base=$top/build/kernel/$K
+# The real path: relocate() writes it into the headers.
+base=$(readlink -m "$build/kernel/$K")
 root=$base/root
 mkdir -p "$base/deb"
 
-# first dependency of package $1 whose name matches the regex $2
+# dep PACKAGE REGEX: print the first dependency of PACKAGE whose name matches REGEX
 dep() {
 	apt-cache depends "$1" 2>/dev/null |
 		sed -n "s/^[ |]*Depends: \($2\)\$/\1/p" | head -n 1
@@ -45,7 +49,7 @@ resolve() {
 	[ -n "$common" ] && [ -n "$kbuild" ]
 }
 
-# The lists of a fresh machine are empty or name versions the archive no longer has.
+# The package lists of a fresh machine are empty, or name versions that the archive no longer has.
 refresh() {
 	[ "$(id -u)" = 0 ] || return 0
 	apt-get -q -o DPkg::Lock::Timeout=600 update </dev/null >/dev/null
@@ -56,7 +60,7 @@ download() {
 		</dev/null >"$base/download.log" 2>&1)
 }
 
-# get PACKAGE...: download what is not there yet and unpack it
+# get PACKAGE...: download and unpack the packages
 get() {
 	download "$@" || { refresh; resolve; download "$@"; } || {
 		cat "$base/download.log" >&2
@@ -70,7 +74,7 @@ get() {
 	done
 }
 
-# The packages refer to each other by absolute path: make that point below $root.
+# The packages refer to each other by absolute paths: put $root in front of those.
 relocate() {
 	hdr=$root/usr/src/$headers
 	sed -i "s,/usr/src/linux-headers,$root/usr/src/linux-headers,g; s,/usr/lib/linux-kbuild,$root/usr/lib/linux-kbuild,g" \

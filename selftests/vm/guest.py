@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""One guest: its initramfs and QEMU command, and what it says while it runs."""
+"""One guest: its initramfs, its QEMU command and its output."""
 
 import math
 import os
@@ -13,10 +13,10 @@ import tsc
 import vmconf
 from vmconf import BUILD, TOP
 
-# Without KVM a guest under load boots in about 4 s; somebody's busy machine takes longer.
+# Without KVM a guest under load boots in about 4 s; on a busy machine it takes longer.
 BOOT_S = 90
-# After its command a guest unloads, waits for namespaces and scans for leaks.
-CHECKS_S = 90
+# After its command a guest unloads the modules, waits for namespaces to end and scans for leaks.
+CHECKS_S = 150
 KERNEL_ARGS = ("console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off slab_nomerge "
                "random.trust_cpu=on no_timer_check tsc=nowatchdog "
                "rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60 net.ifnames=0 maxcpus=1")
@@ -33,12 +33,12 @@ def accel_args(accel, cpus):
 
 
 def host_scale():
-    """How much longer things take because the machine is busy with something else."""
+    """Factor on time limits, from the load of the machine."""
     return min(2.5, max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)) - 0.5))
 
 
 def base_archive(kernel):
-    """The cached part of the initramfs, made anew when something it holds is newer."""
+    """Path of the cached part of the initramfs, rebuilt when one of its sources is newer."""
     path = os.path.join(BUILD, "vm", "base-%s.cpio" % kernel.name)
     sources = [os.path.join(vmconf.VM, f) for f in ("init", "vmconf.py")]
     sources += ["/bin/busybox", kernel.vmlinuz]
@@ -60,7 +60,7 @@ def listen(path):
 
 
 class Channel:
-    """One of a guest's two ports: splits what comes into lines, keeps them in the log."""
+    """One of a guest's two ports: splits its output into lines and writes them to the log."""
 
     def __init__(self, path, log, prefix):
         self.server, self.conn = listen(path), None
@@ -71,7 +71,7 @@ class Channel:
         return (self.conn or self.server).fileno()
 
     def readable(self):
-        """New lines; None at end of file."""
+        """Reads once; returns the new lines, or None at end of file."""
         if not self.conn:
             self.conn = self.server.accept()[0]
             self.server.close()
@@ -106,19 +106,19 @@ class Guest:
         self.nonce = secrets.token_hex(6)
         self.proc, self.failures, self.results, self.plan = None, [], [], None
         self.started = self.ended = self.exit = self.taint = None
-        self.timed_out = self.booted = False
+        self.timed_out = self.booted = self.cut = False
         self.judged = None
-        # Watching every allocation doubles the time of a guest.
+        # kmemleak doubles the time of a guest.
         self.leaks = opts.leaks is None or line.selected(opts.leaks)
-        # Bounds that are stretched too far let one line that hangs eat an hour.
+        # At most 6 (or the kernel's factor): with larger limits one line that hangs takes an hour.
         self.slow = min(max(6, kernel.slow), kernel.slow * (opts.timeout_scale or host_scale()))
-        # Where guest time counts instructions it runs ahead whenever the guest waits for the host.
+        # With icount, guest time runs ahead whenever the guest waits for the host.
         self.guest_slow = 1000 if line.cpus == "icount" else math.ceil(self.slow)
 
-    # ---- what goes in
+    # ---- initramfs and QEMU command
 
     def modules(self):
-        """{set: {module: bytes}} this guest needs."""
+        """{set: {module: bytes}} of the modules that this guest needs; a set is ours or intree."""
         sets = {}
         if self.stack in ("ours", "none"):
             sets["ours"] = self.kernel.ours()
@@ -128,7 +128,8 @@ class Guest:
 
     def env(self, sets):
         e = {
-            "RDS_TOP": TOP, "RDS_BIN": os.path.join(BUILD, "bin"),
+            "RDS_TOP": vmconf.GUEST_TOP, "RDS_BIN": vmconf.GUEST_TOP + "/build/bin",
+            "RDS_HOST_TOP": TOP, "RDS_HOST_BUILD": BUILD,
             "RDS_STACK": "intree" if self.stack.startswith("intree") else self.stack,
             "RDS_GUEST": self.name, "RDS_LOAD": self.opts.load, "RDS_KERNEL": self.kernel.name,
             "RDS_KROOT": self.kernel.root, "RDS_NONCE": self.nonce,
@@ -137,10 +138,11 @@ class Guest:
             "RDS_HUNG_S": str(45 * self.guest_slow if self.guest_slow < 1000 else 0),
             "RDS_LEAKS": "1" if self.leaks else "",
             "RDS_EXPECT_ALL": os.environ.get("RDS_EXPECT_ALL", ""),
+            "RDS_TRY": str(self.line.attempt),
             "RDS_CPUS": self.line.cpus, "RDS_ARGS": os.environ.get("RDS_ARGS", ""),
         }
         for s, mods in sets.items():
-            # The second is loaded by lines that ask for it, see selftests/rdma/rdma.sh.
+            # rds_rdma is loaded only by lines that ask for it, see selftests/rdma/rdma.sh.
             for var, names in (("", ("rds", "rds_tcp")), ("_rdma", ("rds_rdma",))):
                 e["RDS_MODS_" + s + var] = " ".join("%s:%s" % (m, vmconf.identity(mods[m]))
                                                     for m in names if m in mods)
@@ -178,7 +180,7 @@ class Guest:
         return 2048 if self.kernel.name == "debug" else 1280
 
     def command(self, links):
-        # A runner that is killed takes its guests along.
+        # --pdeathsig: a guest ends when its runner is killed.
         argv = ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-nodefaults",
                 "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35",
                 "-m", str(self.memory())]
@@ -213,7 +215,7 @@ class Guest:
     def path(self, what):
         return os.path.join(self.dir, what)
 
-    # ---- while it runs
+    # ---- the running guest
 
     def start(self, links):
         self.log = open(self.logname, "w", buffering=1, encoding="utf-8")
@@ -227,7 +229,7 @@ class Guest:
         self.allow(BOOT_S * self.slow)
 
     def take(self, channel):
-        """Reads one port; false when it is closed."""
+        """Reads from one port; returns false when the port is closed."""
         new = channel.readable()
         if channel is self.verdict:
             for line in new or ():
@@ -260,7 +262,8 @@ class Guest:
             self.allow(20 * self.slow)
 
     def allow(self, seconds):
-        """Time for the next stage; a guest whose partner is gone has no more than it was left."""
+        """Sets the deadline of the next stage. orphan() bounds all deadlines of a guest whose peer
+        ended."""
         self.deadline = min(time.monotonic() + seconds, self.last)
 
     def orphan(self, seconds):
@@ -271,8 +274,8 @@ class Guest:
         return time.monotonic() > self.deadline
 
     def backtrace(self):
-        """Lets a guest that hangs say where: an NMI makes it panic with a trace. That belongs to the
-        log, not to what is judged."""
+        """Makes a guest that hangs show where: an NMI makes it panic with a trace. The panic is
+        logged but not judged."""
         self.judged = len(self.console.lines)
         try:
             s = socket.socket(socket.AF_UNIX)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""KVM is used only where a guest was seen to run under it: /dev/kvm can exist and hang them all."""
+"""Chooses KVM or emulation.
+
+KVM is used only after a guest has booted under it, because a /dev/kvm can exist and hang every
+guest.
+"""
 
 import os
 import secrets

@@ -1,16 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Runs case lines in guests and says what came of them.
+"""Runs case lines in guests and reports their results.
 
     run.py [--kernel K] [--cases "WORDS"] [--cases-file FILE] [--list] [--shell] [--verbose]
 
-WORDS match the beginning of a line's name or a whole group; -WORD leaves those out. Environment: KERNEL, CASES, RDS_LOAD
-(ci or full), RDS_EXPECT_ALL=1, RDS_TIMEOUT_SCALE (else from the machine's load), RDS_ACCEL (tcg or
-kvm), RDS_ICOUNT=1, RDS_ARGS, RDS_PARALLEL (guests side by side; 1),
-RDS_RETRY=1 (a line that fails is run once more, and said to have been), RDS_LEAKS="WORDS" (lines in
-which kmemleak watches, on the debug kernel; all), RDS_UNTIL (seconds since 1970 after which no line
-begins: those left are skipped, each said to be).
-The last line is "N passed, N failed, N skipped"; the exit status is 1 when anything failed.
+A word selects the lines of the group of that name and those whose name begins with it; =WORD
+selects the line of that name; -WORD deselects lines. Environment, with the default in parentheses;
+points in time are seconds since 1970:
+
+    KERNEL (6.12), CASES     the defaults of --kernel and --cases
+    RDS_LOAD (ci)            ci or full: how often tests repeat an action
+    RDS_EXPECT_ALL=1         a skipped test is a failure
+    RDS_TIMEOUT_SCALE        factor on time limits (from the machine's load)
+    RDS_ACCEL                tcg or kvm (kvm if a guest boots under it)
+    RDS_ICOUNT=1             guests with one processor and a clock that counts instructions
+    RDS_ARGS                 passed on to the commands
+    RDS_PARALLEL (1)         number of guests at the same time
+    RDS_LEAKS="WORDS"        lines that run with kmemleak on the debug kernel (all)
+    RDS_RETRY=1              a line that fails runs twice more: if it passes both times it is FLAKY,
+                             not failed; verdicts.py says which failures are final
+    RDS_FLAKY                file to which FLAKY lines are appended
+    RDS_UNTIL                time after which no line begins; the lines left are reported as skipped
+    RDS_LATE=fail            lines that do not begin in time, or are cut off, have failed instead
+    RDS_END                  time after which no failed line runs again: it has failed
+    RDS_STOP                 time at which running lines are cut off and count as skipped; the
+                             results that they printed before then count
+
+The last line is "N passed, N failed, N skipped". The exit status is 1 if any line failed or no test
+passed.
 """
 
 import argparse
@@ -29,20 +46,20 @@ import threading
 import time
 
 import splats
-import vmconf
 from guest import Guest
 from kvmprobe import choose_accel
+from verdicts import Tally
 from vmconf import BUILD, TOP, VM, Kernel, SetupError
 
-RESULT = re.compile(r"^(not ok|ok)\b\s*(\d+)?\s*-?\s*(.*)$")
-PLAN = re.compile(r"^1\.\.(\d+)\s*$")
 ATTEMPTS = 3
-SKIP = re.compile(r"#\s*SKIP\b", re.I)
+RERUNS = 2
 
 
 @contextlib.contextmanager
 def alone(wanted=True):
-    """Few lines at a time in a checkout, in the order they came: many make each other late."""
+    """Limits how many lines, or runs, are under way in a checkout (RDS_SLOTS, 2), in the order of
+    arrival (RDS_PRIO before that): more of them would slow each other down beyond their time
+    limits."""
     if not wanted:
         yield
         return
@@ -62,7 +79,7 @@ def alone(wanted=True):
             if ahead < slots:
                 break
             time.sleep(0.3)
-        # Whoever runs is ahead of all that wait, whatever their priority.
+        # Prefix 0 sorts running tickets before all waiting ones, whatever the priority of these.
         running = "0-%s" % mine[2:]
         os.rename(os.path.join(queue, mine), os.path.join(queue, running))
         try:
@@ -72,7 +89,8 @@ def alone(wanted=True):
 
 
 def ticket_held(path):
-    """Does the one who drew the ticket still live?  Clears away what the dead left."""
+    """1 if the process that made the ticket still runs, else 0. Deletes the ticket of a process
+    that ended."""
     try:
         with open(path, encoding="ascii") as f:
             fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -85,7 +103,8 @@ def ticket_held(path):
 
 
 class Slots:
-    """Room for guests side by side. Lines get it in their order, so that none waits for ever."""
+    """Room for guests that run at the same time. Lines take it in their order, so that none
+    starves."""
 
     def __init__(self, size):
         self.size = self.free = size
@@ -103,7 +122,7 @@ class Slots:
 
 
 class Line:
-    """One line of a manifest."""
+    """One line of a file of case lines."""
 
     def __init__(self, group, text, where):
         field = [f.strip() for f in text.split("|", 6)]
@@ -115,7 +134,7 @@ class Line:
         self.cpus = "icount" if os.environ.get("RDS_ICOUNT") else cpus
         self.timeout = int(field[4])
         self.kernels, self.command = [k.strip() for k in field[5].split(",")], field[6]
-        self.shell = False
+        self.shell, self.attempt = False, 1
         known = ("ours", "intree", "none")
         if self.guests not in (1, 2) or len(self.stacks) != self.guests or any(
                 s not in known and not re.fullmatch(r"intree-[\d.]+", s) for s in self.stacks):
@@ -126,6 +145,8 @@ class Line:
 
     def selected(self, words):
         def fits(word):
+            if word.startswith("="):
+                return self.name == word[1:]
             return self.group == word or self.name.startswith(word)
 
         yes = [w for w in words if not w.startswith("-")]
@@ -148,6 +169,12 @@ def read_lines(paths):
     return lines
 
 
+def read_alone():
+    """Names of the lines that run alone."""
+    with open(os.path.join(VM, "alone"), encoding="ascii") as f:
+        return {w for ln in f for w in ln.split("#")[0].split()}
+
+
 def read_counts(path):
     counts = {}
     with open(path, encoding="utf-8") as f:
@@ -158,77 +185,19 @@ def read_counts(path):
     return counts
 
 
-class Tally:
-    """What a line's results come to."""
-
-    def __init__(self):
-        self.passed, self.failures, self.skipped, self.notes = 0, [], [], []
-        self.took, self.results = 0.0, 0
-
-    def add_results(self, guest):
-        """Counts a guest's result lines; returns how many there were."""
-        n, plan = 0, None
-        for text in guest.results:
-            planned = PLAN.match(text)
-            m = RESULT.match(text)
-            if planned:
-                plan = int(planned.group(1))
-            if not m:
-                continue
-            n += 1
-            if m.group(1) == "not ok":
-                self.failures.append("%s: not ok %s" % (guest.name, m.group(3)))
-            elif SKIP.search(text):
-                self.skipped.append("%s: %s" % (guest.name, m.group(3)))
-            else:
-                self.passed += 1
-        if plan is not None and n < plan:
-            self.failures.append("%s: planned %d results, printed %d" % (guest.name, plan, n))
-        return n
-
-    def add_guest(self, guest, accepted):
-        before = len(self.failures)
-        n = self.add_results(guest)
-        bad = self.failures
-        if getattr(guest, "qemu_err", None) and guest.started is None:
-            bad.append("%s: qemu: %s" % (guest.name, guest.qemu_err.splitlines()[-1]))
-        bad += ["%s: %s" % (guest.name, f) for f in guest.failures]
-        if guest.timed_out:
-            bad.append("%s: not done after %d s" % (guest.name, guest.line.timeout * guest.slow))
-        found, notes = splats.judge(guest.console.lines[:guest.judged], accepted, guest.stack)
-        bad += ["%s: %s" % (guest.name, f) for f in found]
-        self.notes += ["%s: %s" % (guest.name, t) for t in notes]
-        if guest.ended is None:
-            stage = ("does not boot" if guest.started is None and not guest.failures else
-                     "does not answer" if guest.exit is None else
-                     "hangs in the checks after its command")
-            bad.append("%s: guest %s" % (guest.name, stage))
-        elif guest.taint and not found and not notes:
-            bad.append("%s: kernel tainted (%d) with nothing in the log" % (guest.name,
-                                                                            guest.taint))
-        if guest.exit and len(bad) == before:
-            bad.append("%s: exit status %d" % (guest.name, guest.exit))
-        if n == 0 and len(bad) == before:
-            bad.append("%s: no results" % guest.name)
-        return n
-
-    def finish(self, results, want):
-        if results < want and not self.failures:
-            self.failures.append("%d results, selftests/count wants %d" % (results, want))
-        if os.environ.get("RDS_EXPECT_ALL") == "1":
-            self.failures += ["skipped: " + s for s in self.skipped]
-            self.skipped = []
-
-
 class Runner:
     def __init__(self, opts):
         self.opts = opts
         self.counts = read_counts(opts.count_file)
         self.accepted = splats.Accepted(opts.foreign_splats)
-        self.built, self.total = {}, [0, 0, 0]
+        self.built, self.total, self.flaky = {}, [0, 0, 0], []
+        self.logs = os.path.join(BUILD, "logs", opts.kernel)
+        # The file results goes there even if no guest boots.
+        os.makedirs(self.logs, exist_ok=True)
 
     def build(self, what):
-        """Builds modules or programs once a run; a failure is remembered, not repeated."""
+        """Builds modules or programs once per run; returns whether that succeeded. A build that
+        failed is not repeated."""
         if self.opts.no_build:
             return True
         if what not in self.built:
@@ -238,7 +207,7 @@ class Runner:
         return self.built[what]
 
     def build_siw(self, kernel, *variant):
-        """The software iWARP device, which Debian's kernels lack."""
+        """Builds siw, the software iWARP device, which Debian's kernels lack."""
         key = " ".join(("siw", kernel) + variant)
         if key not in self.built:
             argv = [os.path.join(VM, "siw.sh"), kernel, *variant]
@@ -250,11 +219,11 @@ class Runner:
         return Kernel.get(stack[7:] if stack.startswith("intree-") else self.opts.kernel)
 
     def prepare(self, line):
-        """Reasons why a line cannot run at all."""
+        """Builds what a line needs; returns the reasons why the line cannot run."""
         bad = []
         for s in line.stacks:
             kernel = self.kernel_of(s)
-            # A line that loads modules itself says so when they are not there.
+            # A line with the stack "none" loads modules itself and reports missing ones.
             if s in ("ours", "none") and not self.build(kernel.name) and s == "ours":
                 bad.append("our modules do not build for %s" % kernel.name)
             siw = re.search(r"\bsiw(?:-(\w+))?\b", line.command)
@@ -265,22 +234,20 @@ class Runner:
     def boot(self, line, scratch):
         """Starts a line's guests and returns them."""
         links = [os.path.join(scratch, "net%d" % n) for n in range(2)] if line.guests == 2 else []
-        logs = os.path.join(BUILD, "logs", self.opts.kernel)
-        os.makedirs(logs, exist_ok=True)
         guests = []
         for name, stack in zip("ab", line.stacks):
-            log = os.path.join(logs, "%s-%s.log" % (line.name, name))
+            log = os.path.join(self.logs, "%s-%s.log" % (line.name, name))
             g = Guest(name, self.kernel_of(stack), stack, line, self.opts, scratch, log)
             guests.append(g)
             g.start(links)
-            # The second guest connects to what the first listens on.
+            # The second guest connects to the sockets on which the first listens.
             end = time.monotonic() + 10
             while name == "a" and not all(map(os.path.exists, links)) and time.monotonic() < end:
                 time.sleep(0.02)
         return guests
 
     def watch(self, guests):
-        """Reads the guests' ports until they are off or late."""
+        """Reads the guests' ports until each guest is off or past its deadline."""
         sel = selectors.DefaultSelector()
         for g in guests:
             for c in (g.console, g.verdict):
@@ -307,10 +274,24 @@ class Runner:
                 elif g.expired():
                     self.late(sel, g)
                     live.discard(g)
+            if time.time() > self.opts.stop:
+                self.cut_off(sel, live)
+
+    def cut_off(self, sel, live):
+        """Kills all guests at RDS_STOP, at once, so that none fails because its peer is gone."""
+        for g in live:
+            g.cut = True
+            g.log.write("# no time left: cut off\n")
+            g.proc.kill()
+        for g in live:
+            g.proc.wait()
+            self.drain(sel, g)
+        live.clear()
 
     @staticmethod
     def alone_now(gone, live):
-        """A guest that went down before its end leaves the other nothing to wait for."""
+        """If a guest went down before its end, shortens the deadline of the other, which waits for
+        it."""
         if gone.ended is None:
             for g in live:
                 g.orphan(15 * g.slow)
@@ -322,7 +303,7 @@ class Runner:
         g.echoed = len(g.results)
 
     def drain(self, sel, g):
-        """Takes what is still in the sockets of a guest that is off."""
+        """Reads the rest of the output of a guest that is off."""
         mine = [k for k in list(sel.get_map().values()) if k.data is g]
         for key in mine:
             sel.unregister(key.fileobj)
@@ -349,7 +330,7 @@ class Runner:
             g.failures.append("no answer in time")
 
     def watched(self, line):
-        """Boots a line's guests and follows them to their end."""
+        """Boots a line's guests and reads their output until they end; returns them."""
         scratch = tempfile.mkdtemp(prefix="rdsvm-")
         guests = []
         try:
@@ -361,13 +342,22 @@ class Runner:
             shutil.rmtree(scratch, ignore_errors=True)
         return guests
 
+    def blamed(self, guests):
+        """Did a kernel report anything else before the emulator's breakpoint ended a guest?"""
+        found = []
+        for g in guests:
+            lines = g.console.lines[:g.judged]
+            found += splats.judge(lines[:splats.stale_int3(lines)], self.accepted, g.stack)[0]
+        return bool(found)
+
     def attempts(self, line, tally):
-        """A guest that dies of a breakpoint that is not in memory says nothing of its line: that is run
-        again, and said. Any other oops fails the line."""
+        """Runs a line's guests; again, up to ATTEMPTS times, if a guest dies of a breakpoint that
+        is not in memory, which is a fault of the emulator. A note reports that. Any other oops
+        fails the line, and so does any splat before the breakpoint."""
         for n in range(1, ATTEMPTS + 1):
             guests = self.watched(line)
-            hit = [g for g in guests if splats.stale_int3(g.console.lines)]
-            if not hit or n == ATTEMPTS:
+            hit = [g for g in guests if splats.stale_int3(g.console.lines) is not None]
+            if not hit or n == ATTEMPTS or self.blamed(guests):
                 break
             for g in guests:
                 os.replace(g.logname, "%s.%d" % (g.logname, n))
@@ -375,9 +365,10 @@ class Runner:
                 hit[0].name, os.path.relpath(hit[0].logname, TOP), n))
         return guests
 
-    def run(self, line):
-        """One line, start to verdict: a Tally and the logs."""
+    def run(self, line, attempt=1):
+        """Runs a line once; returns its Tally and its guests."""
         tally = Tally()
+        line.attempt = attempt
         tally.failures += self.prepare(line)
         if tally.failures:
             return tally, []
@@ -387,10 +378,16 @@ class Runner:
             tally.took = time.monotonic() - began
         tally.results = sum(tally.add_guest(g, self.accepted) for g in guests)
         tally.finish(tally.results, self.counts.get(line.name, 1))
+        if tally.cut and os.environ.get("RDS_LATE") == "fail":
+            tally.failures.append("cut off after %.0f s: no time left" % tally.took)
         return tally, guests
 
     def report(self, line, tally, guests):
-        word = "not ok" if tally.failures else "ok"
+        if tally.cut and not tally.failures:
+            print("%-6s %-28s cut off after %.0f s" % ("skip", line.name, tally.took), flush=True)
+            self.count(0, 0, 1)
+            return
+        word = "FLAKY" if tally.flaky else "not ok" if tally.failures else "ok"
         print("%-6s %-28s %4d passed %3d failed %3d skipped %7.1f s" % (
             word, line.name, tally.passed, len(tally.failures), len(tally.skipped), tally.took))
         for f in tally.failures[:40]:
@@ -403,52 +400,88 @@ class Runner:
             for g in guests:
                 print("         log: " + os.path.relpath(g.logname, TOP))
         sys.stdout.flush()
-        with open(os.path.join(BUILD, "logs", self.opts.kernel, "results"), "a",
-                  encoding="utf-8") as f:
-            f.write("%s %d\n" % (line.name, tally.results))
         self.count(tally.passed, len(tally.failures), len(tally.skipped))
+        if tally.flaky:
+            self.flaky.append("FLAKY %s %s: %s" % (self.opts.kernel, line.name, tally.flaky))
+        with open(os.path.join(self.logs, "results"), "a", encoding="utf-8") as f:
+            f.write("%s %d %.1f\n" % (line.name, tally.results, tally.took))
 
     def count(self, *numbers):
         self.total = [t + n for t, n in zip(self.total, numbers)]
 
-    def again(self, line, first, guests):
-        """A second try, with what the first one found as notes and its logs kept."""
+    def judged(self, line):
+        """A line's Tally and guests. With RDS_RETRY a line whose failures are not final is run
+        twice more, to tell failures that come now and then from those that come again."""
+        first, guests = self.run(line)
+        if not first.failures or not os.environ.get("RDS_RETRY"):
+            return first, guests
+        if first.final:
+            first.notes.append("not run again, no other run pardons this: " + first.final[0])
+            return first, guests
+        logs = []
         for g in guests:
             if os.path.exists(g.logname):
-                os.replace(g.logname, g.logname + ".first")
-        tally, guests = self.run(line)
-        tally.notes += ["run again, the first time: " + f for f in first.failures[:10]]
+                logs.append(g.logname + ".first")
+                os.replace(g.logname, logs[-1])
+        logs = " ".join(os.path.relpath(name, TOP) for name in logs)
+        for n in range(RERUNS):
+            if time.time() > self.opts.end:
+                first.notes.append("no time left to run it again; log of the first time: " + logs)
+                return first, guests
+            tally, guests = self.run(line, attempt=n + 2)
+            if tally.cut and not tally.failures:
+                first.notes.append("cut off when it was run again; log of the first time: " + logs)
+                return first, guests
+            if tally.failures:
+                tally.notes += ["run %d of %d, the first time: %s" % (n + 2, 1 + RERUNS, f)
+                                for f in first.failures[:10]]
+                tally.notes.append("log of the first time: " + logs)
+                return tally, guests
+        tally.flaky = "%s, log %s" % (first.failures[0], logs)
+        tally.notes += ["failed the first time only: " + f for f in first.failures[:10]]
+        tally.notes.append("log of the first time: " + logs)
         return tally, guests
 
     def run_one(self, line, slots, need):
         try:
-            tally, guests = self.run(line)
-            if tally.failures and os.environ.get("RDS_RETRY"):
-                tally, guests = self.again(line, tally, guests)
-        except Exception as e:  # a bug of the runner's is a failure of the line, not a hang of the run
+            tally, guests = self.judged(line)
+        except Exception as e:  # a bug of the runner fails the line and must not hang the run
             tally, guests = Tally(), []
             tally.failures.append("runner: %r" % e)
-        with slots.changed:
-            self.report(line, tally, guests)
-        slots.give(need)
+        try:
+            with slots.changed:
+                self.report(line, tally, guests)
+        except Exception as e:
+            print("not ok %s: no report: %r" % (line.name, e), flush=True)
+            self.count(0, 1, 0)
+        finally:
+            slots.give(need)
+
+    def not_begun(self, line):
+        """Reports a line that did not begin before RDS_UNTIL: failed with RDS_LATE=fail, else
+        skipped."""
+        must = os.environ.get("RDS_LATE") == "fail"
+        print("%-6s %-28s %s" % ("not ok" if must else "skip", line.name,
+                                 "not begun in time" if must else "no time left"), flush=True)
+        self.count(0, must, not must)
 
     def run_all(self, lines):
-        """Runs lines beside each other as far as there is room and they bear it."""
+        """Runs lines at the same time as far as RDS_PARALLEL and the file alone allow."""
         slots, threads = Slots(self.opts.parallel), []
-        with open(os.path.join(VM, "alone"), encoding="ascii") as f:
-            single = {w for ln in f for w in ln.split("#")[0].split()}
+        single = read_alone()
         for line in lines:
             need = slots.size if line.name in single else min(line.guests, slots.size)
             slots.take(need)
             if time.time() > self.opts.until:
                 slots.give(need)
                 with slots.changed:
-                    print("skip   %-28s no time left" % line.name, flush=True)
-                    self.count(0, 0, 1)
+                    self.not_begun(line)
                 continue
             if slots.size > 1:
-                # Builds and downloads happen here, not side by side.
-                self.prepare(line)
+                # Builds and downloads happen here, one after the other. A failure comes again in
+                # the thread of the line, which reports it.
+                with contextlib.suppress(SetupError):
+                    self.prepare(line)
             t = threading.Thread(target=self.run_one, args=(line, slots, need), daemon=True)
             t.start()
             threads.append(t)
@@ -456,12 +489,18 @@ class Runner:
             t.join()
 
     def closing(self):
+        for text in self.flaky:
+            print(text)
+        path = os.environ.get("RDS_FLAKY")
+        if self.flaky and path:
+            with open(path, "a", encoding="utf-8") as f:
+                f.write("".join(text + "\n" for text in self.flaky))
         print("%d passed, %d failed, %d skipped" % tuple(self.total), flush=True)
         return 1 if self.total[1] or not self.total[0] else 0
 
 
 def shell(runner):
-    """A prompt in a guest; our modules are loaded if they build, in-tree's otherwise."""
+    """A prompt in a guest with the stack RDS_STACK (ours); fails if our modules do not build."""
     stack = os.environ.get("RDS_STACK") or "ours"
     line = Line("shell", "shell | 1 | %s | 2 | 3600 | all | true" % stack, "shell")
     line.shell = True
@@ -492,6 +531,8 @@ def options():
     opts.load = os.environ.get("RDS_LOAD") or "ci"
     opts.leaks = os.environ.get("RDS_LEAKS", "").split() or None
     opts.until = float(os.environ.get("RDS_UNTIL") or "inf")
+    opts.end = float(os.environ.get("RDS_END") or "inf")
+    opts.stop = float(os.environ.get("RDS_STOP") or "inf")
     opts.timeout_scale = float(os.environ.get("RDS_TIMEOUT_SCALE") or 0)
     return opts
 
@@ -499,8 +540,13 @@ def options():
 def main():
     opts = options()
     paths = opts.cases_file or sorted(glob.glob(os.path.join(TOP, "selftests", "*", "cases")))
-    lines = [ln for ln in read_lines(paths) if ln.runs_under(opts.kernel)
-             and ln.selected(opts.cases.split())]
+    words, known = opts.cases.split(), read_lines(paths)
+    for w in words:
+        if not any(ln.selected([w.lstrip("-")]) for ln in known):
+            raise SetupError("no case line fits " + w)
+    lines = [ln for ln in known if ln.runs_under(opts.kernel) and ln.selected(words)]
+    if words and all(w.startswith("=") for w in words):
+        lines.sort(key=lambda ln: words.index("=" + ln.name))
     if opts.list:
         for ln in lines:
             print("%-10s %-28s %s" % (ln.group, ln.name, ",".join(ln.stacks)))
@@ -524,7 +570,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # What was started is ended on the way out, whichever way that is.
+    # SIGTERM raises SystemExit, so that the finally clauses end the guests.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# siw_cm.c: sockets are opened in the namespace of the interface, not in that of whoever calls
-# (a kernel thread of the first one, with rds_rdma).
+# siw_cm.c: open sockets in the network namespace of the interface, not in that of the caller (with
+# rds_rdma the caller is a kernel thread of the first namespace).
 /^#include "siw_cm.h"/a\
 \
 static struct net *siw_net(struct siw_device *sdev)\

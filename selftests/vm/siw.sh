@@ -1,26 +1,29 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# siw.sh K [netns]   print the path of siw.ko for kernel K (6.12, 6.1, debug), built when it is not there yet
+# siw.sh K [netns]   print the path of siw.ko for kernel K (6.12, 6.1, 7.3, debug); build it unless
+#                    it exists
 #
-# With "netns", of a siw that serves the namespace of its interface; it is siw otherwise.
+# With "netns" siw is altered by siw-netns.sed and serves the namespace of its interface. Without,
+# it is the kernel's siw.
 #
-# Debian's kernels do not have siw. It is taken unmodified from the linux-source package of the same
-# version as the kernel and built out of tree; the debug kernel builds it with everything else.
-# build/kernel/K/siw-src keeps the sources beside the kernel they belong to.
+# Debian's kernels do not have siw. Its source is taken from the linux-source package of the same
+# version as the kernel and built out of tree; the debug kernel's build includes it.
+# build/kernel/K/siw-src keeps the source.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
+build=$("$top/selftests/vm/build-dir.sh")
 K=${1:?usage: siw.sh KERNEL [netns]}
 name=siw${2:+-$2}
 fetch=$top/selftests/vm/fetch.sh
 kdir=$("$fetch" --kdir "$K")
-base=$top/build/kernel/$K
+base=$build/kernel/$K
 
 src=$base/siw-src
-dir=$top/build/mod/$K/$name
+dir=$build/mod/$K/$name
 
-# Where the sources are, and of which version; the debug kernel was built from all of its own.
+# Set src, the folder of the source, and version. The debug kernel's tree has the source of siw.
 if [ "$K" = debug ]; then
 	"$fetch" debug
 	if [ "$name" = siw ]; then
@@ -30,10 +33,12 @@ if [ "$K" = debug ]; then
 	src=$kdir/drivers/infiniband/sw/siw
 	version=$("$fetch" --release debug)
 else
-	# The version of the package the image came out of: NAME_VERSION_ARCH.deb
+	# The version of the image's package, out of the file name NAME_VERSION_ARCH.deb
 	version=$(basename "$("$fetch" --deb "$K")" | cut -d _ -f 2)
 fi
 package=linux-source-$K
+# apt needs the package lists of the Debian release that the kernel comes from.
+[ ! -e "$base/apt.conf" ] || export APT_CONFIG="$base/apt.conf"
 
 mkdir -p "$dir" "$base"
 exec 9>"$base/siw.lock"
@@ -65,7 +70,7 @@ unpack() {
 if [ ! -e "$dir/siw.ko" ] || [ "$(cat "$dir/.version" 2>/dev/null)" != "$version" ]; then
 	cp "$src"/*.[ch] "$src/Makefile" "$dir/"
 	[ "$name" = siw ] || sed -i -f "$top/selftests/vm/$name.sed" "$dir/siw_cm.c"
-	if ! nice make -C "$kdir" M="$dir" CONFIG_RDMA_SIW=m CONFIG_DEBUG_INFO_BTF_MODULES= modules \
+	if ! nice "$top/selftests/vm/kmake.sh" "$K" M="$dir" CONFIG_RDMA_SIW=m modules \
 		>"$dir/build.log" 2>&1; then
 		grep -E 'error|Error' "$dir/build.log" | head -n 20 >&2
 		echo "siw: does not build for $K, see $dir/build.log" >&2

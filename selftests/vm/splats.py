@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Finds in a guest's console what no kernel should say, and knows whose it is."""
+"""Finds splats (warnings, oopses, reports of checkers) in a guest's console and judges them."""
 
 import os
 import re
@@ -19,18 +19,18 @@ SPLAT = re.compile("|".join((
     r"nf_conntrack: .*leak", r"still has locks held", r"workqueue:.*(leaked|hogged CPU)",
     r"stack guard page was hit", r"stack-protector", r"Attempt to release alive",
 )))
-# hogged CPU is a slow machine's, not a fault's: TCG reaches its bound of 10 ms with ease.
+# "hogged CPU" shows a slow machine, not a fault: under TCG work items often exceed its 10 ms limit.
 NOT_SPLAT = re.compile(r"hogged CPU|Command line:|Kernel command line:")
 END = re.compile(r"---\[ end |^\[[ .\d]+\](\[.*?\])? ={20,}$|---\[ end Kernel panic")
 OURS = re.compile(r"\[rds(_\w+)?\]|\brds_\w+|\brds\.ko")
 NEXT = re.compile(r"-\[ cut here \]-")
-# Reports of several traces go on after the end of one; a rule closes them.
+# These reports have several traces: they do not end with </TASK>, but with a line of "=".
 RULED = re.compile(r"KASAN:|possible (circular|recursive)|lock inversion|inconsistent lock")
 LONGEST = 120
 
 
 def find(lines):
-    """[(first line, block of lines)] of every splat; one block is reported once."""
+    """[(first line, lines)] of every splat."""
     found, skip = [], 0
     for i, line in enumerate(lines):
         if i < skip or not SPLAT.search(line) or NOT_SPLAT.search(line):
@@ -51,22 +51,28 @@ def is_ours(block):
 
 
 def stale_int3(lines):
-    """Did the guest die of a breakpoint of the kernel's own text patching that memory no longer held? Seen
-    while booting, in sched_clock_tick, and later, in inet_ehashfn. The byte in front of the marked one is
-    the breakpoint's place as memory had it when it was reported: where that is no int3, the processor
-    executed what was not there. We take it for QEMU 7.2 running a stale translation of code that
-    another processor patches. Never where the code is ours."""
+    """Index of the line that reports death by a breakpoint that was not in memory, or None.
+
+    The kernel writes such breakpoints for a moment while it patches its code. Guests died of one
+    while booting, in sched_clock_tick, and later, in inet_ehashfn. The report shows the bytes of
+    memory: the breakpoint's address is that of the byte before the marked one. If this byte is no
+    int3 (cc), the processor executed an instruction that memory did not hold. The presumed cause is
+    that QEMU 7.2 runs a stale translation of code that another processor patches. A death in our
+    code is never excused.
+    """
     for i, line in enumerate(lines):
         if re.search(r"\bint3: 0000 \[#1\]", line):
             rip = next((n for n in lines[i:i + 8] if "RIP:" in n), "")
             code = next((n for n in lines[i:i + 8] if "Code:" in n), "")
             held = re.search(r"([0-9a-f]{2}) <", code)
-            return bool(rip) and not OURS.search(rip) and bool(held) and held.group(1) != "cc"
-    return False
+            if rip and not OURS.search(rip) and held and held.group(1) != "cc":
+                return i
+            return None
+    return None
 
 
 class Accepted:
-    """The foreign splats: regex | command that provokes it without our module."""
+    """The entries of the file foreign-splats: [intree: ]regex | command that provokes the splat."""
 
     def __init__(self, path):
         self.entries = []
@@ -77,23 +83,26 @@ class Accepted:
                 line = line.strip()
                 if not line or line.startswith("#"):
                     continue
-                # The command may hold pipes of its own, the regex must not have " | ".
+                # The command may contain " | ", the regex must not.
                 regex, sep, command = line.partition(" | ")
                 if not sep or not command.strip():
                     raise ValueError("%s:%d: no provoking command" % (path, n))
-                self.entries.append(re.compile(regex))
+                only_intree = regex.startswith("intree: ")
+                self.entries.append((only_intree, re.compile(
+                    regex[len("intree: "):] if only_intree else regex)))
 
-    def __contains__(self, block):
-        return any(e.search(line) for e in self.entries for line in block[:12])
+    def covers(self, block, intree):
+        """Is a splat listed?  @intree: the guest runs in-tree modules only."""
+        return any(e.search(line) for only_intree, e in self.entries if intree or not only_intree
+                   for line in block[:12])
 
 
 def judge(lines, accepted, stack):
-    """(failures, notes) for a console. In a guest that runs only in-tree's modules a function named
-    rds_* is not ours, so a listed splat may name it."""
-    failures, notes = [], []
+    """(failures, notes) of a console's lines. In a guest that runs only in-tree modules a function
+    named rds_* is not ours, so a listed splat may name it."""
+    intree, failures, notes = stack.startswith("intree"), [], []
     for first, block in find(lines):
-        foreign = stack.startswith("intree") or not is_ours(block)
-        if foreign and block in accepted:
+        if (intree or not is_ours(block)) and accepted.covers(block, intree):
             notes.append("accepted: " + first)
         else:
             failures.append("kernel: " + first)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""How fast the host's time stamp counter runs, which is the one an emulated guest reads.
+"""Measures the rate of the host's time stamp counter, which an emulated guest reads as its own.
 
-A guest finds that out by a timer while it boots. If the host is busy then, it finds something else, and
-its clock runs several times too fast or too slow for as long as it lives. So it is told.
+A guest measures this rate with a timer while it boots. If the host is busy then, the result is
+wrong, and the guest's clock runs several times too fast or too slow until the guest ends. So the
+runner measures the rate on the host and passes it on the kernel's command line (tsc_early_khz).
 """
 
 import ctypes
@@ -18,7 +19,7 @@ SECONDS = 0.1
 
 @functools.lru_cache(maxsize=None)
 def khz():
-    """0 if it cannot be said."""
+    """The rate in kHz; 0 if it cannot be measured."""
     if platform.machine() != "x86_64":
         return 0
     try:
@@ -30,7 +31,7 @@ def khz():
     read = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
 
     def both():
-        """Clock and counter, of the closest of many looks."""
+        """Clock and counter at one moment: of 50 readings the one that took least time."""
         looks = []
         for _ in range(50):
             before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the runner knows of kernels: where their files are, which modules boot needs, KVM or not."""
+"""Paths, kernels with their modules, and the part of the initramfs that a kernel's guests share."""
 
 import fcntl
 import lzma
@@ -9,18 +9,22 @@ import struct
 import subprocess
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
-BUILD = os.path.join(TOP, "build")
+# Path of the checkout in a guest, wherever the host has it; a guest mounts nothing over this path.
+GUEST_TOP = "/rds"
 VM = os.path.join(TOP, "selftests", "vm")
+# The real path of build/, which kbuild accepts; see build-dir.sh.
+BUILD = subprocess.run([os.path.join(VM, "build-dir.sh")], stdin=subprocess.DEVNULL, text=True,
+                       stdout=subprocess.PIPE, check=True).stdout.strip()
 
-# Needed before the host's tree is there; the rest is loaded from it.
+# Modules needed before the host's tree is mounted; the others are loaded from there.
 BOOT_MODULES = ("virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay")
-# name size 4, description size 20, type 3: what precedes a build id in an ELF file
+# The header of a build id in an ELF file: name size 4, description size 20, type 3, name
 BUILD_ID_NOTE = struct.pack("<III4s", 4, 20, 3, b"GNU\0")
 SLOW = {"debug": 4}
 
 
 class SetupError(Exception):
-    """The environment, not a test, is what failed."""
+    """The environment failed, not a test."""
 
 
 def run(argv, **kw):
@@ -32,7 +36,7 @@ def run(argv, **kw):
 
 
 def unpacked(path):
-    """Contents of a module file, decompressed if it is."""
+    """Contents of a module file, decompressed if it is compressed."""
     with open(path, "rb") as f:
         data = f.read()
     if path.endswith(".xz"):
@@ -47,7 +51,7 @@ def mod_name(path):
 
 
 class Kernel:
-    """One kernel a guest can boot, fetched (or, for debug, built) when first asked for."""
+    """One kernel that a guest can boot; fetched (or, for debug, built) on first use."""
 
     _all = {}
 
@@ -73,7 +77,8 @@ class Kernel:
                 self.deps[mod_name(path)] = (path, [mod_name(n) for n in reversed(need.split())])
 
     def boot_files(self):
-        """[(name, bytes)] in load order of the modules boot needs; built-in ones are no files."""
+        """[(name, bytes)] of the modules that booting needs and that are not built in, in load
+        order."""
         order = []
         for want in BOOT_MODULES:
             if want not in self.deps:
@@ -92,7 +97,7 @@ class Kernel:
         return found
 
     def ours(self):
-        """{module: bytes} of our modules as last built for this kernel."""
+        """{module: bytes} of our modules, from RDS_KO or as last built for this kernel."""
         found = {}
         ko = os.environ.get("RDS_KO") or os.path.join(BUILD, "mod", self.name, "ko")
         for f in sorted(os.listdir(ko)) if os.path.isdir(ko) else ():
@@ -102,13 +107,14 @@ class Kernel:
         return found
 
     def extra_modules(self, path):
-        """Names under modules.dep whose path starts so; tells what the image has."""
+        """Names of the modules in modules.dep whose path starts with @path."""
         return [m for m, (p, _) in self.deps.items() if p.startswith(path)]
 
 
 def identity(data):
     """"srcversion:build-id" of a module file. Debian's kernels give a srcversion only to modules
-    that state a version (rds, not rds_tcp); the build id is in all of them and says more."""
+    that state a version (rds, not rds_tcp); all modules have a build id, which depends on the
+    object code."""
     src = re.search(rb"\0srcversion=([0-9A-F]+)\0", data)
     note = data.find(BUILD_ID_NOTE)
     build = data[note + len(BUILD_ID_NOTE):][:20].hex() if note >= 0 else "-"
@@ -116,7 +122,7 @@ def identity(data):
 
 
 class Lock:
-    """One process at a time; the file stays."""
+    """A lock held by one process at a time; its file stays."""
 
     def __init__(self, name):
         os.makedirs(BUILD, exist_ok=True)
@@ -131,7 +137,7 @@ class Lock:
 
 
 def cpio(files):
-    """A newc archive from [(path, mode, bytes)]; folders are made on the way."""
+    """A newc archive from [(path, mode, bytes)], with the folders on those paths."""
     out, seen, ino = [], set(), [0]
 
     def entry(path, mode, data):
@@ -155,11 +161,11 @@ def cpio(files):
     return b"".join(out)
 
 
-APPLETS = "sh mount insmod mkdir cp poweroff switch_root cat echo"
+APPLETS = "sh mount insmod mkdir rm cp uname poweroff switch_root cat echo"
 
 
 def base_files(kernel):
-    """What every guest of a kernel boots from, before its job is added."""
+    """[(path, mode, bytes)] of the initramfs that all guests of a kernel share, without the job."""
     with open("/bin/busybox", "rb") as f:
         files = [("bin/busybox", 0o100755, f.read())]
     for a in APPLETS.split():
@@ -170,7 +176,7 @@ def base_files(kernel):
     for name, data in boot:
         files.append(("boot/" + name, 0o100644, data))
     files.append(("boot/order", 0o100644, "".join(n + "\n" for n, _ in boot).encode()))
+    # The folders on which /init mounts: cpio() makes them for these files.
     for d in ("proc", "sys", "dev", "host", "rw", "new"):
         files.append((d + "/.keep", 0o100644, b""))
-    # Until devtmpfs is mounted /init has nowhere else to write to.
     return files

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The same code under a name that is not ours. */
+/* hurt.c as a module whose name does not count as ours */
 #include "hurt.c"

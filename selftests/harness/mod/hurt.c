@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Does on load what no module should, so that the harness can be seen to notice. Built twice:
- * rds_hurt counts as one of ours by its name, foreign_hurt does not.
+ * Commits a fault on load, selected by the parameter how, so that a test can
+ * see the harness notice it. The file is built twice: rds_hurt counts as ours
+ * by its name, foreign_hurt does not.
  */
 #include <linux/delay.h>
 #include <linux/init.h>
@@ -59,7 +60,7 @@ static noinline void hurt_atomic(void)
 	spin_unlock(&spin);
 }
 
-/* An object nobody gives back; the exit function destroys the cache around it. */
+/* Leaves an object allocated in a cache, which the exit function destroys. */
 static noinline void hurt_cache(void)
 {
 	cache = kmem_cache_create("rds_hurt_cache", 200, 0, 0, NULL);
@@ -74,7 +75,7 @@ static noinline void hurt_kmalloc(void)
 	OPTIMIZER_HIDE_VAR(lost);
 }
 
-/* Reads only: a write would land in the allocator's own list of freed objects. */
+/* Only reads: a write would corrupt the allocator's list of free objects. */
 static noinline void hurt_uaf(void)
 {
 	char *p = kmalloc(64, GFP_KERNEL);
@@ -98,7 +99,7 @@ static void hurt_timer_fn(struct timer_list *t)
 {
 }
 
-/* Memory with a timer armed in it goes back to the allocator. */
+/* Frees memory that contains an armed timer. */
 static noinline void hurt_timer(void)
 {
 	struct timer_list *t = kmalloc(sizeof(*t), GFP_KERNEL);
@@ -120,13 +121,13 @@ static noinline void hurt_list(void)
 	list_del(&entry);
 }
 
-/* Keeps the namespace the loader runs in. */
+/* Keeps a reference to the network namespace of the loading process. */
 static noinline void hurt_netns(void)
 {
 	kept = get_net(current->nsproxy->net_ns);
 }
 
-/* Keeps an interface of it. */
+/* Keeps a reference to interface veth0 of the loading process's namespace. */
 static noinline void hurt_dev(void)
 {
 	kept = dev_get_by_name(current->nsproxy->net_ns, "veth0");

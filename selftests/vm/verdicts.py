@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Judges a line's results: its failures, and which of them are final.
+
+A final failure stays a failure whatever later runs of the line show: a splat, a leak, or a message
+that was lost, doubled, reordered or damaged. Such a message is recognised by the name of a result
+or its reason (DELIVERY_NAME, DELIVERY_TEXT), or by the lines that rds-xchg prints (STREAM, LABEL,
+STATE).
+"""
+
+import os
+import re
+
+import splats
+
+RESULT = re.compile(r"^(not ok|ok)\b\s*(\d+)?\s*-?\s*(.*)$")
+PLAN = re.compile(r"^1\.\.(\d+)\s*$")
+SKIP = re.compile(r"#\s*SKIP\b", re.I)
+
+# Leaks as guest.sh, leaks.py and the tests report them.
+LEAK = re.compile(r"^kmemleak\b|\bleft (behind|after)\b|\bcannot be unloaded\b|^lockdep switched|"
+                  r"\bstill pinned\b")
+# Results of the group capture do not count: tcpdump may lose packets, so a gap is no lost message.
+DELIVERY_NAME = re.compile(
+    r"^(?!capture\.)(\S*[._])?(in_order|ordered|none_lost|\w+_in_order|not_twice|"
+    r"no_message_(lost|twice)|messages?_(lost|doubled|reordered|twice))(?=[\s._]|$)")
+DELIVERY_TEXT = re.compile(
+    r"\bwanted message \d+|\bmessage .* where \d+ was due|\bnumber \d+ was used twice|"
+    r"\b(?<!of )[1-9]\d* (of \d+ )?(messages? )?(were |was )?(doubled|reordered|out of order|damaged)\b|"
+    r"\b(?<!of )[1-9]\d* (of \d+ )?messages? (were |was )?(lost|missing)\b|"
+    r"\b(doubled|reordered|damaged) [1-9]|\b[1-9]\d* wrong\b|"
+    r"\bcontents differ\b|\bcorrupted payload\b")
+# rds-xchg prints a STREAM line for each stream and direction, then a LABEL line with its verdict.
+STREAM = re.compile(r"^# (\S+) stream \d+ (sent|received) .*\bmissing (\d+)(.*), doubled (\d+), "
+                    r"reordered (\d+), damaged (\d+)(.*)$")
+# An exchange that gives up without a verdict prints STATE lines instead.
+STATE = re.compile(r"^# (\S+) stream \d+: sent .*, dup (\d+), reordered (\d+), bad (\d+); resets ")
+LABEL = re.compile(r"^# (\S+): (good|BAD) in \d+ ms$")
+# Where the other stack may lose messages: the number of missing ones that only ours can have lost
+OURS_LOST = re.compile(r"not acknowledged by the peer's TCP: (\d+)|, (\d+) were acknowledged")
+
+
+def delivery(text):
+    """Does a failed result, "NAME # reason", report a message lost, doubled, reordered or
+    damaged?"""
+    _, _, reason = text.partition("#")
+    return bool(DELIVERY_NAME.match(text) or DELIVERY_TEXT.search(reason))
+
+
+def stream_fault(m, intree):
+    """The faults in a STREAM line of rds-xchg, in words; empty if it has none."""
+    missing, doubled, reordered, damaged = (int(m.group(n)) for n in (3, 5, 6, 7))
+    judged = OURS_LOST.search(m.group(4) + m.group(8))
+    if judged:
+        missing = int(judged.group(1) or judged.group(2))
+    elif intree:
+        # Our end watches the wire and reports which stack lost the message.
+        missing = 0
+    bad = zip((missing, doubled, reordered, damaged), ("missing", "doubled", "reordered", "damaged"))
+    return ", ".join("%s %d" % (word, n) for n, word in bad if n)
+
+
+def exchange_faults(lines, intree=False):
+    """The faults of every exchange of rds-xchg whose verdict is BAD, or that has none."""
+    found, open_faults, stuck = [], {}, {}
+    for text in lines:
+        m, end, state = STREAM.match(text), LABEL.match(text), STATE.match(text)
+        if state and set(state.group(2, 3, 4)) != {"0"}:
+            stuck[state.group(1)] = "%s: doubled %s, reordered %s, damaged %s, then stuck" % state.groups()
+        if m:
+            fault = stream_fault(m, intree)
+            if fault:
+                open_faults.setdefault(m.group(1), []).append("%s: %s %s" % (
+                    m.group(1), m.group(2), fault))
+        elif end:
+            faults = open_faults.pop(end.group(1), [])
+            stuck.pop(end.group(1), None)
+            found += faults if end.group(2) == "BAD" else []
+    return found + list(stuck.values())
+
+
+class Tally:
+    """The results of a line's run. `final` has those of `failures` that no later run can pardon."""
+
+    def __init__(self):
+        self.passed, self.failures, self.skipped, self.notes = 0, [], [], []
+        self.final, self.flaky, self.cut = [], None, False
+        self.took, self.results = 0.0, 0
+
+    def fail(self, guest, text, final=False):
+        self.failures.append("%s: %s" % (guest.name, text))
+        if final:
+            self.final.append(self.failures[-1])
+
+    def add_results(self, guest):
+        """Adds a guest's result lines; returns their number."""
+        n, plan = 0, 0
+        # If no guest can run our modules, a failed result is never final.
+        ours = any(not s.startswith("intree") for s in guest.line.stacks)
+        for text in guest.results:
+            planned = PLAN.match(text)
+            m = RESULT.match(text)
+            if planned:
+                # Each program of a line may print a plan: add them up.
+                plan += int(planned.group(1))
+            if not m:
+                continue
+            n += 1
+            if m.group(1) == "not ok":
+                self.fail(guest, "not ok " + m.group(3), ours and (
+                    delivery(m.group(3)) or bool(LEAK.search(m.group(3)))))
+            elif SKIP.search(text):
+                self.skipped.append("%s: %s" % (guest.name, m.group(3)))
+            else:
+                self.passed += 1
+        if n < plan and not guest.cut:
+            self.fail(guest, "planned %d results, printed %d" % (plan, n))
+        if ours:
+            for fault in exchange_faults(guest.results, guest.stack.startswith("intree")):
+                self.fail(guest, fault, final=True)
+        return n
+
+    def add_kernel(self, guest, accepted):
+        """Adds the failures of the guest's checks and its kernel's splats; returns whether there
+        was a splat, which explains a taint."""
+        intree = guest.stack.startswith("intree")
+        for text in guest.failures:
+            if intree and accepted.covers([text], intree):
+                self.notes.append("%s: accepted: %s" % (guest.name, text))
+            else:
+                self.fail(guest, text, not intree and bool(LEAK.search(text)))
+        found, notes = splats.judge(guest.console.lines[:guest.judged], accepted, guest.stack)
+        for text in found:
+            self.fail(guest, text, final=True)
+        self.notes += ["%s: %s" % (guest.name, t) for t in notes]
+        return bool(found or notes)
+
+    def add_guest(self, guest, accepted):
+        before = len(self.failures)
+        n = self.add_results(guest)
+        if getattr(guest, "qemu_err", None) and guest.started is None:
+            self.fail(guest, "qemu: " + guest.qemu_err.splitlines()[-1])
+        if guest.timed_out:
+            self.fail(guest, "not done after %d s" % (guest.line.timeout * guest.slow))
+        said = self.add_kernel(guest, accepted)
+        if guest.cut:
+            # The guest was cut off: count the results it printed, but no missing ones.
+            self.cut = True
+            return n
+        if guest.ended is None:
+            stage = ("does not boot" if guest.started is None and not guest.failures else
+                     "does not answer" if guest.exit is None else
+                     "hangs in the checks after its command")
+            self.fail(guest, "guest " + stage)
+        elif guest.taint and not said:
+            self.fail(guest, "kernel tainted (%d) with nothing in the log" % guest.taint, True)
+        if guest.exit and len(self.failures) == before:
+            self.fail(guest, "exit status %d" % guest.exit)
+        if n == 0 and len(self.failures) == before:
+            self.fail(guest, "no results")
+        return n
+
+    def finish(self, results, want):
+        if results < want and not self.failures and not self.cut:
+            self.failures.append("%d results, selftests/count wants %d" % (results, want))
+        if os.environ.get("RDS_EXPECT_ALL") == "1":
+            self.failures += ["skipped: " + s for s in self.skipped]
+            self.skipped = []
