@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Fails for a row of the protocol description without a case that shows it.
+"""Fails for an item of the protocol description without a case that tests it.
 
-The file rows names them, and the file bugs names those that would notice known bugs. A case exists if its name stands in the sources of the tests as a
-string, where it is run from: in a table, a decorator, a call that reports. The names of ABI
-cases come from the user header.
+The file rows names the cases of each item, the file bugs those that would notice each known bug. A
+case exists if it is the name of a case line or of a result that a case line printed. The file
+printed, which collect.py makes, has these results.
 """
-import glob
 import os
-import re
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs"))
+import cite  # pylint: disable=wrong-import-position
+import collect  # pylint: disable=wrong-import-position
+from sources import Sources  # pylint: disable=wrong-import-position
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 HERE = os.path.join(TOP, "selftests/coverage")
-# Bugs for which there is a reason instead of a case, at most.
+# Maximum number of bugs with a reason instead of a case
 EXCUSES = 10
-# Sections as they are numbered; each must have rows.
-SECTIONS = (["1.%d" % i for i in range(1, 11)] + ["2.%d" % i for i in range(1, 9)]
-            + ["3.%d" % i for i in range(1, 11)] + ["5.%d" % i for i in range(1, 17)]
-            + ["6.%d" % i for i in range(1, 9)] + ["7.%d" % i for i in range(1, 5)])
+# Chapters of protocol.rst whose items must have rows
+CHAPTERS = "1234567"
 
 
 def read(path):
@@ -26,52 +27,39 @@ def read(path):
         return f.read()
 
 
-def sources():
-    for path in glob.glob(os.path.join(TOP, "selftests/**/*"), recursive=True):
-        if path.startswith((HERE, os.path.join(TOP, "selftests/lint"))):
-            continue
-        if path.endswith((".c", ".h", ".py", ".sh")):
-            yield path
-
-
 class Names:
-    """All names under which the sources report a result."""
+    """The results that case lines print, and the lines themselves."""
 
     def __init__(self):
-        self.whole, self.patterns = set(), []
-        for path in sources():
-            self.add(read(path), path.endswith(".sh"))
-        for path in glob.glob(os.path.join(TOP, "selftests/*/cases")):
-            for line in read(path).splitlines():
-                if "|" in line and not line.startswith("#"):
-                    self.whole.add(line.split("|")[0].strip())
-        header = read(os.path.join(TOP, "include/uapi/linux/rds.h"))
-        self.whole.add("abi.constants")
-        for kind in re.findall(r"^(?:struct|enum) (\w+) \{|^typedef \w+ (\w+);", header, re.M):
-            self.whole.add("abi." + (kind[0] or kind[1]))
+        lists, lines = collect.read_list(), collect.lines_of_cases()
+        self.printed = set(lines).union(*lists.values())
+        self.lists, self.missing = lists, [n for n in lines if n not in lists]
+        self.sources = Sources() if self.missing else None
+        self.unproven = set()
 
-    def add(self, text, shell):
-        # A macro that glues: "cmsg." n ".tcp4" with "row7_args" given elsewhere in the file
-        groups = set(re.findall(r'"([a-z0-9_]+\.)"?\s*\w+\s*"\.', text))
-        groups |= set(re.findall(r'"([a-z0-9_]+\.)" n\b', text))
-        found = re.findall(r"[\"']([\w.${}%-]+)(?=[\"' ])", text)
-        if shell:
-            code = re.sub(r"^\s*#.*", "", text, flags=re.M)
-            found += re.findall(r"(?<=[\s\"])([a-z][\w$-]*\.[\w.${}-]+)", code)
-        for name in found:
-            for group in groups:
-                self.whole.add(group + name)
-            if re.match(r"[a-z][\w-]*\.", name) and re.search(r"[$%]", name):
-                pattern = re.sub(r"\\\$\\\{\w+\\\}|\\\$\w+|%\w", r"[\\w-]+", re.escape(name))
-                self.patterns.append(re.compile(pattern))
-            self.whole.add(name)
+    def shown(self, case):
+        return case in self.printed or any(n.startswith(case + ".") for n in self.printed)
 
     def has(self, case):
-        if case in self.whole:
+        if self.shown(case):
             return True
-        if any(n.startswith(case + ".") for n in self.whole):
+        if self.sources and self.sources.has(case):
+            self.unproven.add(case)
             return True
-        return any(p.fullmatch(case) for p in self.patterns)
+        return False
+
+    def collected(self):
+        """Reports whether every line has at least two results: the result of a line must not depend
+        on a single one."""
+        few = [n for n in sorted(self.lists) if len(self.lists[n]) < 2]
+        if few:
+            print("not ok coverage.collected # one result or none: " + " ".join(few))
+        elif self.missing:
+            print("ok coverage.collected # SKIP %d cases rest on sources, not collected: %s" % (
+                len(self.unproven), " ".join(self.missing)))
+        else:
+            print("ok coverage.collected, %d lines" % len(self.lists))
+        return bool(few)
 
 
 def rows(table):
@@ -95,12 +83,13 @@ def check_rows(names, table):
             if not names.has(case):
                 print("# row %s (%s): there is no case %s" % (row, label, case))
                 bad += 1
-    for section in SECTIONS:
-        ids = sorted(int(r.rsplit(".", 1)[1]) for r in seen if r.rsplit(".", 1)[0] == section)
-        if not ids or ids != list(range(1, len(ids) + 1)):
-            print("# section %s: rows are missing" % section)
-            bad += 1
-    return bad
+    wanted = {number for number, first in cite.items(read(cite.DOC))
+              if number[0] in CHAPTERS and cite.MOVED not in first}
+    for row in sorted(wanted - seen):
+        print("# protocol.rst %s has no row" % row)
+    for row in sorted(seen - wanted):
+        print("# row %s is no item of protocol.rst" % row)
+    return bad + len(wanted ^ seen)
 
 
 def check_bugs(names, table):
@@ -126,13 +115,14 @@ def check_bugs(names, table):
 
 def main():
     names, table, bugs = Names(), list(rows("rows")), list(rows("bugs"))
-    refused = not names.has("bind.no_such_case") and not names.has("no.such")
+    refused = not any(map(names.shown, ("bind.no_such_case", "no.such", "bugs.zzz")))
     print("%s coverage.unknown_case_is_noticed" % ("ok" if refused else "not ok"))
     bad = check_rows(names, table)
     print("%s coverage.rows, %d rows" % ("not ok" if bad else "ok", len(table)))
     bad_bugs = check_bugs(names, bugs)
     print("%s coverage.bugs, %d rows" % ("not ok" if bad_bugs else "ok", len(bugs)))
-    return 1 if bad or bad_bugs or not refused else 0
+    few = names.collected()
+    return 1 if bad or bad_bugs or few or not refused else 0
 
 
 if __name__ == "__main__":

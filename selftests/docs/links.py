@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Names the files that README.md and Documentation/ speak of and that do not exist."""
+"""Prints the paths of files that README.md and Documentation/ mention and that do not exist."""
 
 import glob
 import os

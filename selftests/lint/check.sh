@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# make check: everything that can be said without booting anything. No root; the network is
-# needed once, for the kernel's headers and checkpatch.pl.
+# make check: all checks that boot no guest. They need no root; they need the network once, for the
+# kernel's headers and checkpatch.pl.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-out=$top/build/check.out
+build=$("$top/selftests/vm/build-dir.sh") || exit 1
+out=$build/check.out
 export PYTHONDONTWRITEBYTECODE=1
-mkdir -p "$top/build"
 : >"$out"
 
-# step NAME COMMAND...: prints ok and not ok lines; one that fails or says nothing is a failure
+# step NAME COMMAND...: run COMMAND, which prints ok and not ok lines. If it fails without a not ok
+# line, or prints no result, add a not ok line.
 step() {
 	name=$1
 	shift
@@ -29,15 +30,21 @@ step() {
 }
 
 step unit make -s -C "$top/selftests/unit"
-step fuzz make -s -C "$top/selftests/fuzz"
+# Each fuzzer runs for two seconds here; make fuzz runs them for longer.
+step fuzz make -s -C "$top/selftests/fuzz" FUZZ_SECONDS="${FUZZ_SECONDS:-2}"
 step abi python3 "$top/selftests/abi/abi.py"
 step lint.rules_notice python3 "$here/t_layers.py"
 step lint.stale_int3 python3 "$here/t_splats.py"
+step lint.verdicts python3 "$here/t_verdicts.py"
+step lint.ci_plan python3 "$here/t_plan.py"
 step layers python3 "$here/layers.py"
+step lint.locks python3 "$here/locks.py"
 step lint.scripts python3 "$here/scripts.py"
 step coverage python3 "$top/selftests/coverage/check.py"
 step lint.mutants_fit sh -c "python3 '$top/selftests/mutants/run.py' --fit >&2 && echo ok lint.mutants_fit"
 step docs sh "$top/selftests/docs/readme.sh"
+step docs.citations python3 "$top/selftests/docs/cite.py"
+step docs.html sh "$top/selftests/docs/htmldocs.sh"
 step lint.checkpatch sh "$here/checkpatch.sh"
 step lint.kernel sh "$here/kernel.sh"
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# checkpatch.pl, out of Debian's linux-source-6.12, over our C files. Only the script and the
-# two word lists it reads are taken from the package. A file that was found clean is not looked
-# at again until it changes.
+# Runs checkpatch.pl of Debian's linux-source-6.12 on our C files. Of the package only the script
+# and its two word lists are used. A file without findings is skipped until it or this script
+# changes.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -13,29 +13,29 @@ script=scripts/checkpatch.pl
 wanted="$script scripts/spelling.txt scripts/const_structs.checkpatch"
 cache=${RDS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rds-selftests}
 
-# What does not apply anywhere: this is no patch, and there is no MAINTAINERS file; the one version
-# test is where it has to be; typedefs of the user ABI are given; a list of names given as a macro
-# takes a macro, which cannot be in parentheses.
+# Types ignored in all files: files are checked, not patches, and there is no MAINTAINERS file;
+# version tests are allowed in include/compat; the user ABI has typedefs; a list of names as a macro
+# takes a macro as argument, which cannot be in parentheses.
 ignore=FILE_PATH_CHANGES,LINUX_VERSION_CODE,CONSTANT_COMPARISON,NEW_TYPEDEFS,SPDX_LICENSE_TAG
 ignore=$ignore,COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_UNUSED,TRAILING_SEMICOLON
-# Locks and barriers are described in the kernel-doc of the structure and in locking.rst.
+# Locks and barriers are documented in the kernel-doc of their structure and in locking.rst.
 ignore=$ignore,UNCOMMENTED_DEFINITION
-# Kernel-free files cannot export what transports use of them; main.c does.
+# Kernel-free files cannot export the functions that transports call; main.c does.
 ignore=$ignore,EXPORT_SYMBOL
-# The name of a member, as an argument, cannot stand in parentheses.
+# A macro argument that is the name of a member cannot be in parentheses.
 ignore=$ignore,MACRO_ARG_PRECEDENCE
-# A trace event looks like nothing else, everywhere.
+# Trace events have a layout of their own in all of the kernel.
 ignore_trace=$ignore,PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE
-# plat.h and the shadow headers define what the kernel's names are made of.
+# plat.h and the shadow headers define names of the kernel, without the kernel's helpers.
 ignore_shim=$ignore,PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,CAMELCASE,UNNECESSARY_CASTS
-# Programs are not the kernel: its helpers, headers and rules for messages are not theirs.
+# Programs cannot use the kernel's helpers and headers; its rules for messages do not apply to them.
 ignore_user=$ignore,PREFER_DEFINED_ATTRIBUTE_MACRO,ARRAY_SIZE,CONST_STRUCT,AVOID_EXTERNS
 ignore_user=$ignore_user,SSCANF_TO_KSTRTO,NAKED_SSCANF,CONSIDER_KSTRTO,STRCPY,STRNCPY,STRLCPY
 ignore_user=$ignore_user,EMBEDDED_FUNCTION_NAME,SPLIT_STRING,PREFER_FALLTHROUGH,VOLATILE,ENOSYS
-# They have positive error numbers.
+# Programs use positive error numbers.
 ignore_user=$ignore_user,USE_NEGATIVE_ERRNO
 ignore_user=$ignore_user,MEMORY_BARRIER,WAITQUEUE_ACTIVE,YIELD,STRING_FRAGMENTS
-# A switch over options is a table, one line each.
+# A switch over options has one line per case, like a table.
 ignore_user=$ignore_user,TRAILING_STATEMENTS
 
 extract() {
@@ -60,13 +60,16 @@ fetch() {
 }
 
 [ -f "$dir/$script" ] || fetch
-# Spelled as the rest of the text is, which is British.
+# The project uses British spelling.
 sed -i '/^acknowledgement||/d' "$dir/scripts/spelling.txt"
 [ -f "$dir/$script" ] || { echo "not ok lint.checkpatch # could not fetch checkpatch.pl"; exit 1; }
-mkdir -p "$dir/include"
+# checkpatch.pl passes file names to a shell; the path of the checkout may have blanks in it.
+mkdir -p "$dir/include" "$dir/at"
+ln -sfn "$top" "$dir/at/top"
 touch "$clean"
 
-# check IGNORED FILE...: prints what is wrong, remembers the files that are clean
+# check IGNORED STRICT FILE...: print findings, and remember the files that have none. IGNORED has
+# types of findings, STRICT is --strict or empty.
 check() {
 	ignored=$1
 	strict=$2
@@ -74,13 +77,13 @@ check() {
 	for f in "$@"; do
 		sum=$(sha256sum "$f" "$0" | sha256sum | cut -d' ' -f1)
 		grep -q "^$sum\$" "$clean" && continue
-		# from $dir: it leaves a cache of names where it is called
+		# Run checkpatch.pl in $dir: it writes a cache of names into the current folder.
 		if out=$(cd "$dir" && perl "$script" --no-tree --root="$dir" $strict --terse --show-types --no-summary \
-			--max-line-length=100 --ignore "$ignored" -f "$top/$f" 2>&1) &&
+			--max-line-length=100 --ignore "$ignored" -f "at/top/$f" 2>&1) &&
 				[ -z "$out" ]; then
 			echo "$sum" >>"$clean"
 		else
-			echo "$out" | sed "s,^$top/,,; s/^/# /"
+			echo "$out" | sed "s,^at/top/,,; s/^/# /"
 			bad=$((bad + 1))
 		fi
 	done

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Compiles every header by itself.
 
-headers.py BUILT: BUILT is a tree our modules were built in; the command that made main.o there
-is repeated with each header of the kernel code in its place. Headers of programs are given to
-the compiler with the include path of their Makefile.
+headers.py BUILT KDIR: our modules were built in the tree BUILT with the kernel headers KDIR. The
+command that compiled main.o there is run again with each header of the kernel code instead of
+main.c. Headers of programs are compiled with the include path of their Makefile.
 """
 import concurrent.futures
 import os
@@ -37,7 +37,7 @@ def kernel_command(built):
 
 def command(header, built, kernel):
     if header.startswith(("net/", "include/net/", "include/trace/", "include/uapi/")):
-        # the header comes from the tree the command refers to
+        # The copy of the header in BUILT: the command's include paths lead there.
         return kernel, os.path.join(built, header)
     here = os.path.dirname(header)
     paths = [here, "selftests/lib", "tools/lib", "include/uapi", "net/rds", "include"]

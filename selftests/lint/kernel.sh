@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# What needs the headers of the kernel under test: our modules compile without a warning at
-# W=1, sparse has nothing to say with endian checks, every header compiles alone, and kernel-doc
-# can read every comment that claims to be one. The modules built here are not the ones that run.
+# Checks that need the kernel's headers: our modules compile without a warning at W=1, sparse
+# reports nothing with endian checks, every header compiles alone, no function is recursive, and
+# kernel-doc reads every comment of its form. Guests do not run the modules built here.
 set -u
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
+build=$("$top/selftests/vm/build-dir.sh") || exit 1
 K=${RDS_CHECK_KERNEL:-6.12}
-dir=$top/build/check
+dir=$build/check
 log=$dir/build.log
 mkdir -p "$dir"
 
@@ -36,15 +37,17 @@ cp -p "$top/Kbuild" "$dir/Kbuild"
 built=ok
 export RDS_SPARSE_LOG="$dir/sparse.log"
 : >"$RDS_SPARSE_LOG"
+# The path of the checkout may have a blank in it, which CHECK cannot have: copy the script.
+cp -p "$top/selftests/lint/sparse.sh" "$dir/"
 make -j2 -C "$kdir" M="$dir" CONFIG_DEBUG_INFO_BTF_MODULES= W=1 C=1 CF=-D__CHECK_ENDIAN__ \
-	CHECK="sh $top/selftests/lint/sparse.sh" modules >"$log" 2>&1 || built=no
+	CHECK="sh $dir/sparse.sh" modules >"$log" 2>&1 || built=no
 
-# Only our files count; the kernel's headers have findings of their own. What had one is built
-# again the next time, so that it is not forgotten.
+# Only findings in our files count, not those in the kernel's headers. After a finding all objects
+# are deleted below, so that the next build reports it again.
 ours="^(\./)?(.*/)?(net/rds|include/(net/rds|compat|trace|uapi))/[^:]*:[0-9]+:[0-9]+:"
-foreign=/build/kernel/
+foreign=$build/kernel/
 findings() {
-	grep -E "$ours (fatal )?(warning|error):" "$1" | grep -v "^[^:]*$foreign" | sort -u |
+	grep -E "$ours (fatal )?(warning|error):" "$1" | grep -vF "$foreign" | sort -u |
 		sed "s,^[^:]*$dir/,,"
 }
 findings "$log" >"$dir/gcc"
@@ -75,11 +78,12 @@ fi
 
 if [ $built = ok ]; then
 	python3 "$top/selftests/lint/headers.py" "$dir" "$kdir" || rc=1
+	python3 "$top/selftests/lint/recursion.py" $(find "$dir/net" -name '*.ko') || rc=1
 fi
 
 cd "$top" || exit 1
 files=$(find net include -name '*.[ch]' ! -name '*.mod.c')
-# One comment describes all functions of an ops table, and says for each where it is called.
+# The comment of an ops table describes all its functions, with a section Context for each.
 doc=$("$kdir/scripts/kernel-doc" -none $files 2>&1 | grep -E 'warning|error' |
 	grep -v "duplicate section name 'Context'")
 if [ -n "$doc" ]; then

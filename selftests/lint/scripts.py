@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Syntax of every script: sh -n or bash -n by its first line, and the compiler of Python."""
+"""Checks the syntax of every script: sh -n or bash -n by its first line, and Python's compile()."""
 import os
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# What Kbuild calls as CHECK: sparse, its findings in a file of their own, so that they are told
-# from the compiler's, and never the reason for a build to end early.
+# The program that kbuild runs as CHECK: sparse, with its findings appended to $RDS_SPARSE_LOG,
+# apart from the compiler's. It always succeeds, so that findings do not end the build.
 sparse "$@" 2>>"$RDS_SPARSE_LOG"
 exit 0

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""splats.py takes a guest's death for the emulator's only where the console proves it."""
+"""Tests splats.py: it blames the emulator for a guest's death only where the console proves that,
+and it accepts a family of listed splats only in guests where the module cannot be ours."""
 import os
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "vm"))
 import splats  # noqa: E402
@@ -12,7 +14,7 @@ RIP = "[   46.08] RIP: 0010:inet_ehashfn+0x33/0x110"
 GONE = "[   46.09] Code: 24 08 31 c0 0f <1f> 44 00 00 41"
 THERE = "[   46.09] Code: 24 08 31 c0 cc <1f> 44 00 00 41"
 
-# lines of a console, is it the emulator's
+# lines of a console, did the emulator cause the death
 CASES = [
     ([OOPS, "Workqueue: x", RIP, GONE], True),
     ([OOPS, RIP, THERE], False),
@@ -24,13 +26,55 @@ CASES = [
     ([], False),
 ]
 
+# The console when in-tree rds_rdma is unloaded with messages in its caches
+RULE, CUT = "[  9.0] " + "=" * 77, "[  9.0] ------------[ cut here ]------------"
+END = "[  9.0] ---[ end trace 0000000000000000 ]---"
+FAMILY = [
+    CUT, "[  9.0] WARNING: net/rds/ib_recv.c:1103 at rds_ib_recv_exit+0x2b/0x30 [rds_rdma], CPU#1: rmmod/345", END,
+    RULE, "[  9.0] BUG rds_ib_incoming (Tainted: G  W ): Objects remaining on __kmem_cache_shutdown()",
+    "[  9.0] " + "-" * 77,
+    CUT, "[  9.0] WARNING: mm/slub.c:1268 at __slab_err+0x19/0x20, CPU#0: rmmod/345", END,
+    CUT, "[  9.0] kmem_cache_destroy rds_ib_incoming: Slab cache still has objects when called from x", END,
+]
+FEW = r"WARNING: .*rds_ib_recv_exit|Objects remaining|at __slab_err\+|still has objects"
+
+# entry of foreign-splats, console, stack, (failures, notes)
+JUDGED = [
+    ("intree: " + FEW, FAMILY, "intree", (0, 4)),
+    ("intree: " + FEW, FAMILY, "intree-7.3", (0, 4)),
+    ("intree: " + FEW, FAMILY, "ours", (4, 0)),
+    ("intree: " + FEW, FAMILY, "none", (4, 0)),
+    ("intree: WARNING: .*rds_ib_recv_exit", FAMILY, "intree", (3, 1)),
+    # A listed splat that names none of our functions is accepted in any guest, unless its entry
+    # begins with "intree: ".
+    (r"at __slab_err\+", FAMILY[6:9], "ours", (0, 1)),
+    (r"intree: at __slab_err\+", FAMILY[6:9], "ours", (1, 0)),
+    ("", FAMILY, "intree", (4, 0)),
+]
+
+
+def accepted(regex):
+    with tempfile.NamedTemporaryFile("w", suffix=".splats") as f:
+        f.write("%s | rmmod rds_rdma\n" % regex if regex else "")
+        f.flush()
+        return splats.Accepted(f.name)
+
+
+def judged(regex, console, stack):
+    failures, notes = splats.judge(console, accepted(regex), stack)
+    return len(failures), len(notes)
+
 
 def main():
-    bad = [i for i, (lines, want) in enumerate(CASES) if splats.stale_int3(lines) != want]
+    wrong = [i for i, (*how, want) in enumerate(JUDGED) if judged(*how) != want]
+    for i in wrong:
+        print("# %s: %s" % (JUDGED[i], judged(*JUDGED[i][:3])))
+    print("%s lint.foreign_splats, %d cases" % ("not ok" if wrong else "ok", len(JUDGED)))
+    bad = [i for i, (lines, want) in enumerate(CASES) if (splats.stale_int3(lines) is not None) != want]
     for i in bad:
         print("# case %d" % i)
     print("%s lint.stale_int3, %d cases" % ("not ok" if bad else "ok", len(CASES)))
-    return 1 if bad else 0
+    return 1 if bad or wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The files of the project, and a reading of C good enough for rules about its shape."""
+"""The files of the project, and a simple parser of C, sufficient for rules about the form of
+files."""
 import fnmatch
 import os
 import re
@@ -39,7 +40,7 @@ class File:
 
     @property
     def code(self):
-        """The text of a C file with comments blanked and strings kept, line by line."""
+        """Lines of a C file, with its comments replaced by blanks."""
         if self._code is None:
             self._code = blank_comments(self.text).splitlines()
         return self._code
@@ -56,7 +57,8 @@ def blank_comments(text):
 
 
 def products():
-    """The patterns of what a build leaves between the sources: what git is told to ignore."""
+    """Patterns of build products between the sources: those of .gitignore that do not begin with
+    /."""
     with open(os.path.join(TOP, ".gitignore"), encoding="utf-8") as f:
         return [s.rstrip("/") for s in f.read().split("\n") if s and not s.startswith(("#", "/"))]
 
@@ -69,7 +71,7 @@ def is_product(name):
 
 
 def files():
-    """Every file of the project, sorted; what is generated lies under build/ or is ignored by git."""
+    """Every file of the project, sorted, without build products."""
     found = [p for p in SINGLE if os.path.exists(os.path.join(TOP, p))]
     for part in PARTS:
         for root, dirs, names in os.walk(os.path.join(TOP, part)):
@@ -79,7 +81,7 @@ def files():
 
 
 def functions(file):
-    """(name, first line, last line) of the functions in a C file written in kernel style."""
+    """(name, first line, last line) of the function bodies in a C file in kernel style."""
     code, start, name = file.code, None, None
     for i, line in enumerate(code, 1):
         if line == "{" and start is None:
