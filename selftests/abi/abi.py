@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Compares our <linux/rds.h> with the one the C library's headers bring.
+"""Compare our <linux/rds.h> with the <linux/rds.h> of linux-libc-dev.
 
-What each header declares is read from the compiler's own output: macros from the preprocessor,
-structures and enumerations from the debug information. From both a program is generated that
-prints every value, size, offset and alignment; it is compiled once with each header, and what
-the two print must be equal, line by line.
+The declarations of each header are read from the compiler's output: macros from the preprocessor,
+structures and enumerations from the debug information. For each header a program is generated that
+prints the value, size, offset and alignment of each declaration, and is compiled with that header.
+The output of both programs must be equal, line by line.
 """
 import os
 import re
@@ -16,7 +16,7 @@ TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 OUT = os.path.join(TOP, "build", "abi")
 THEIRS, OURS = "theirs", "ours"
 HEADER = {THEIRS: "/usr/include/linux/rds.h", OURS: os.path.join(TOP, "include/uapi/linux/rds.h")}
-# Arguments with which a macro like RDS_CONG_MONITOR_BIT() is evaluated
+# Arguments for macros with a parameter, like RDS_CONG_MONITOR_BIT()
 ARGS = [0, 1, 63, 64, 4000, 65535]
 PROLOGUE = """#include <stddef.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ def cc(*args, **kw):
 
 
 def macros(header):
-    """{name: parameter or None} of what this very file defines, its include guard aside."""
+    """{name: parameter or None} of the macros that this file itself defines with a value."""
     found, current = {}, None
     src = '#include "%s"\n' % header
     for line in cc("-E", "-dD", "-x", "c", "-", input=src).splitlines():
@@ -48,7 +48,7 @@ def macros(header):
 
 
 def debug_entries(header):
-    """Yields (depth, address, tag, attributes) of the debug information."""
+    """Yield (depth, address, tag, attributes) of each entry of the debug information."""
     obj = os.path.join(OUT, "debug.o")
     cc("-g", "-gdwarf-4", "-fno-eliminate-unused-debug-types", "-c", "-x", "c", "-", "-o", obj,
        input='#include "%s"\n' % header)
@@ -69,7 +69,7 @@ def debug_entries(header):
 
 
 class Debug:
-    """The structures, enumerators and typedefs whose names begin with rds."""
+    """Debug information of a header: structures, enumerations and typedefs named rds*."""
 
     def __init__(self, header):
         self.by_addr, self.children, stack = {}, {}, []
@@ -92,7 +92,7 @@ class Debug:
         return attrs.get("name", tag)
 
     def members(self, addr, path=""):
-        """(path of a member, name of its type), into unnamed structures and unions."""
+        """Yield (path of a member, name of its type), also in unnamed structures and unions."""
         for child in self.children.get(addr, []):
             tag, attrs = self.by_addr[child]
             if tag != "DW_TAG_member":
@@ -112,7 +112,7 @@ class Debug:
 
 
 def inventory(header):
-    """{group: {label: C expression or literal text}} of everything a header declares."""
+    """{group: {label: C expression or literal text}} of all declarations of a header."""
     debug, items = Debug(header), {}
     for addr, name in debug.named("DW_TAG_structure_type"):
         group = items.setdefault(name, {})
@@ -138,7 +138,7 @@ def inventory(header):
 
 
 def evaluate(which, items):
-    """Compiles and runs the program; {group: {label: value}}."""
+    """Generate, compile and run the program for one header; return {group: {label: value}}."""
     source = os.path.join(OUT, which + ".c")
     with open(source, "w") as f:
         f.write(PROLOGUE % HEADER[which] + "\nint main(void)\n{\n")

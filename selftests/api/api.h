@@ -1,8 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Socket API suite: one table of cases a file. A case writes what it saw into its result string
- * (errno names, values) and passes when that string is the expected one, so that the same strings
- * of two stacks can be compared afterwards. Every case runs in a process of its own.
+ * rds-api, the socket API suite: a table of cases in each file. A case makes
+ * system calls and writes their results into one line of text, the result of
+ * the case. A case passes if its result is the expected text, so the results of
+ * two stacks can be compared as well. Every case runs in a new process, in
+ * namespace A (10.0.0.1, fd00::1); namespace B (10.0.0.2, fd00::2) is the other
+ * host.
+ *
+ * The language of results (struct api_case, @want): words with one blank
+ * between them, in the order of the calls that write them:
+ *
+ *   r("send", v)             "send=5"; "send=EINVAL" if v is -EINVAL;
+ *                            r(NULL, v) writes just "5"
+ *   note("family=%d", f)     the text that printf() would print
+ *   sweep(i, v), for each number i that is tried, then sweep_end("len")
+ *                            "len=0-15:EINVAL,16:0": the value for each number;
+ *                            consecutive numbers with the same value are one
+ *                            range; sweep_end(NULL) leaves "len=" out
+ *   rx_note("recv", &x)      "recv=5/16": recvmsg() returned 5, the sender's
+ *                            name has 16 bytes; then "+TRUNC", "+CTRUNC",
+ *                            "+0x80" for bits of msg_flags, then ":276.7(8)"
+ *                            for each control message: level, type, bytes.
+ *                            "recv=EAGAIN" if recvmsg() failed
+ *   transport_note("t", fd)  "t=2": SO_RDS_TRANSPORT of a socket, -1 is none
+ *
+ * Calls that only prepare a case belong in need(): need(cond) fails the case
+ * with file, line and errno if cond is false. bail() fails it with a text.
+ *
+ * To add a case:
+ *
+ * 1. Write `static void what_it_does(const struct api_case *c)` in the file of
+ *    its subject. Take sockets from sock(), bound() or link_open(): a receive
+ *    on them fails with ETIMEDOUT after 15 s. Wait for events with wait_true(),
+ *    link_sync() or poll_bits(), do not sleep. All files are closed when the
+ *    case's process ends.
+ * 2. Add a row to the table at the end of the file, { "bind.port1", address,
+ *    "EINVAL", .arg = A4, .num = 1 }: a name that begins with the file's name,
+ *    the function, the expected result, and what the function reads from @c.
+ * 3. RDS_ARGS=bind.port1 CASES=api-ours selftests/vm/run.py --verbose runs the
+ *    cases whose name begins with bind.port1, and prints
+ *    "# result bind.port1 EINVAL": its last word is the text to expect.
+ * 4. If the result of ours differs from in-tree's on purpose, in-tree's is
+ *    @want and that of ours is @ours; the name of the case goes into
+ *    `expected-differences` and into Documentation/differences.rst, or
+ *    api-compare fails.
+ *
+ * Each file of cases has its name in `progs` and in TABLE_LIST below, and ends
+ * its table with { }.
  */
 #ifndef RDS_API_H
 #define RDS_API_H
@@ -22,17 +66,14 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <linux/rds.h>
 
-#ifndef AF_RDS
-#define AF_RDS	21
-#endif
+#include "rdstest.h"
 
 #define A4	"10.0.0.1"
 #define B4	"10.0.0.2"
 #define A6	"fd00::1"
 #define B6	"fd00::2"
-#define HOLE4	"10.0.0.99"	/* nobody answers there */
+#define HOLE4	"10.0.0.99"	/* no host has this address */
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define MIN_SNDBUF	2304	/* smallest effective buffers, x86-64 */
@@ -42,26 +83,49 @@
 
 enum ns { NS_A, NS_B, NS_INIT };
 
-#define C_ROOT		0x1	/* needs privilege: not run as an ordinary user */
-#define C_OURS		0x2	/* not run on in-tree, which it would harm */
-#define C_INTREE	0x4	/* only a statement about in-tree */
-#define C_NOT_6_1	0x8	/* there the generic layer answers otherwise */
+/*
+ * Restrictions of a case; without them it runs on both stacks, as root and as
+ * an unprivileged user.  C_TO_6 and C_FROM_7 mark two cases of one name, for
+ * kernels whose generic socket layer differs.
+ */
+#define C_ROOT		0x1	/* only as root: the case needs privilege */
+#define C_OURS		0x2	/* only on ours: would harm in-tree */
+#define C_INTREE	0x4	/* only on in-tree: says nothing about ours */
+#define C_NOT_6_1	0x8	/* not on 6.1: generic socket layer differs */
+#define C_TO_6		0x10	/* only on kernels before 7 */
+#define C_FROM_7	0x20	/* only on kernels from 7 on */
 
-/* Tables name only what a case needs. */
+/* Rows of tables initialise only the fields that a case needs. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
+/**
+ * struct api_case - a row of a table
+ * @name: "file.what_is_tested.variant", unique; may include a CVE or the row of
+ *	a bug
+ * @fn: function that writes the result; several rows may share a function
+ * @want: whole result expected of both stacks, compared letter by letter
+ * @ours: result expected of ours if it differs from in-tree's @want on purpose,
+ *	otherwise NULL
+ * @flags: C_*, restrictions on where the case runs
+ * @arg: argument of @fn, mostly an address
+ * @num: argument of @fn, mostly a port or an enum topo
+ * @num2: argument of @fn
+ */
 struct api_case {
 	const char *name;
 	void (*fn)(const struct api_case *c);
-	const char *want;	/* the result of both stacks */
-	const char *ours;	/* that of ours where it differs on purpose */
+	const char *want;
+	const char *ours;
 	unsigned int flags;
 	const char *arg;
 	long num;
 	long num2;
 };
 
-/* main.c */
+/*
+ * main.c: whether ours is the stack loaded, whether cases run unprivileged, and
+ * the factor by which time limits grow on slow machines
+ */
 extern bool ours, user_mode;
 extern int time_scale;
 
@@ -88,17 +152,6 @@ void bail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 	} while (0)
 
 /* addr.c */
-union addr {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-	struct sockaddr_storage ss;
-};
-
-union addr addr_of(const char *host, int port);
-socklen_t addr_len(const union addr *a);
-int addr_port(const union addr *a);
-bool addr_eq(const union addr *a, const union addr *b);
 const char *link_local(char buf[64]);
 int lane0_port(void);
 
@@ -132,26 +185,26 @@ int sock(void);
 int sock_in(enum ns ns);
 int bound(enum ns ns, const char *host, int port);
 int port_of(int fd);
-union addr name_of(int fd);
 long do_bind(int fd, const char *host, int port);
 long do_connect(int fd, const char *host, int port);
 long set_int(int fd, int level, int opt, int v);
 long get_int(int fd, int level, int opt);
 long set_opt(int fd, int level, int opt, const void *v, socklen_t len);
 void transport_note(const char *label, int fd);
-void set_timeo(int fd, int opt, int ms);
 void ctl_add(struct ctl *c, int level, int type, const void *data, size_t len);
-long send_msg(int fd, const union addr *to, const void *buf, size_t len, const struct ctl *c,
-	      int flags);
+long send_msg(int fd, const union addr *to, const void *buf, size_t len,
+	      const struct ctl *c, int flags);
 long send_to(int fd, const union addr *to, size_t len, int flags);
 struct rx rx_msg(int fd, void *buf, size_t len, size_t ctlroom, int flags);
 void rx_note(const char *label, const struct rx *x);
 const void *rx_cmsg(const struct rx *x, int level, int type, size_t *len);
 int poll_bits(int fd, int events, int timeout_ms);
-void fill(void *buf, size_t len, unsigned int seed);
-bool filled(const void *buf, size_t len, unsigned int seed);
 
-/* link.c: two sockets, one sending to the other, over one of the ways there are */
+/*
+ * link.c: two sockets, one sending to the other: from A to B over TCP (TCP4,
+ * TCP6), between sockets of one address of A (SELF4, SELF6), or over loopback
+ * (LO4, LO6)
+ */
 enum topo { TCP4, TCP6, SELF4, SELF6, LO4, LO6 };
 #define TOPOS	6
 
@@ -170,22 +223,10 @@ int hole_full(int sndbuf);
 /* wait.c */
 bool wait_true(bool (*fn)(void *), void *arg, int ms);
 void nap(void);
-long now_ms(void);
+long counter(int fd, const char *name);
 void until_blocked(int tid);
 void *page_hole(size_t good);
 int other_user(void);
-
-/* snap.c */
-struct snap {
-	long ret;
-	socklen_t len;
-	unsigned int n;
-	char *p;
-};
-
-struct snap snap(int fd, int opt);
-void snap_free(struct snap *s);
-long counter(int fd, const char *name);
 
 #define TABLE_LIST(X) \
 	X(bind) X(connect) X(names) X(send) X(sendmem) X(cmsg) X(recv) X(recvmem) X(poll) \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The socket API suite in a guest: `api.sh run [rds-api options]` against the stack that is loaded,
-# `api.sh compare` against ours and in-tree one after the other.
+# `api.sh compare` against ours and then in-tree, and comparison of the results.
 . selftests/lib/lib.sh
 
 settled() {
@@ -30,8 +30,8 @@ run_as() {
 	return $_rc
 }
 
-# A healthy connection of in-tree keeps its namespace alive for good: take the link away, then the
-# sockets.
+# A healthy connection of in-tree keeps its namespace alive for good: delete the link, then destroy
+# the TCP sockets.
 cut() {
 	ip -n A link del veth0
 	for _n in A B; do
@@ -39,17 +39,18 @@ cut() {
 	done
 }
 
-# Each bind that failed keeps a reference of in-tree's rds_tcp for good.
+# Each failed bind keeps a reference to in-tree's rds_tcp for good: remove the module by force.
 let_go() {
 	rmmod -f rds_tcp
 	rmmod rds
 }
 
-# Ours first: in-tree's failing binds keep references of rds_tcp for good, it cannot be unloaded.
+# Ours first: in-tree's failing binds keep references to rds_tcp for good, so that the module cannot
+# be unloaded.
 compare() {
 	for stack in ours intree; do
 		load_stack $stack || { not_ok api.load_$stack "cannot be loaded"; return 1; }
-		run_as $stack -o "/tmp/api.$stack" | sed 's/^ok/# ok/; s/^not ok/# not ok/'
+		run_as $stack -o "/tmp/api.$stack" | sed 's/^ok/# ok/; s/^not ok/# not ok/; s/^1\.\./# 1../'
 		[ $stack = intree ] || unload_stack 60 ||
 			{ not_ok api.unload "still loaded"; return 1; }
 	done

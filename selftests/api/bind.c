@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bind: lengths, families, every refusal in its order, port choice, what a failure leaves. */
+/*
+ * bind(): lengths, families, every refusal in its order, port choice, and the
+ * socket's state after a failure.
+ */
 #include "api.h"
 
 #include <fcntl.h>
@@ -38,7 +41,7 @@ static void families(const struct api_case *c)
 	sweep_end(NULL);
 }
 
-/* One address on a fresh socket; num is the port, num2 a transport selected before. */
+/* Bind a new socket to arg and port num; num2: transport selected before. */
 static void address(const struct api_case *c)
 {
 	int fd = sock();
@@ -173,7 +176,10 @@ static void port_zero(const struct api_case *c)
 	r("same", same);
 }
 
-/* A bind that fails past the transport check forgets the transport chosen; another may follow. */
+/*
+ * When a bind fails after the transport check, in-tree forgets the transport
+ * selected by SO_RDS_TRANSPORT; ours keeps it.
+ */
 static void forgets(const struct api_case *c)
 {
 	int fd = sock();
@@ -182,6 +188,21 @@ static void forgets(const struct api_case *c)
 	r("bind", do_bind(fd, c->arg, c->num));
 	transport_note("transport", fd);
 	r("again", do_bind(fd, A4, lane0_port()));
+	transport_note("transport", fd);
+}
+
+/*
+ * A bind that fails forgets the transport it chose by the address: the next
+ * bind may choose another.
+ */
+static void chose(const struct api_case *c)
+{
+	int fd = sock();
+
+	(void)c;
+	r("bind", do_bind(fd, A4, 1));
+	transport_note("transport", fd);
+	r("again", do_bind(fd, "127.0.0.1", 0));
 	transport_note("transport", fd);
 }
 
@@ -233,7 +254,8 @@ static void created(const struct api_case *c)
 	for (p = 1; p < 8; p++)
 		sweep(p, socket(AF_RDS, SOCK_SEQPACKET, p) < 0 ? -errno : 0);
 	sweep_end("protocol");
-	r("cloexec", fcntl(socket(AF_RDS, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), F_GETFD));
+	r("cloexec",
+	  fcntl(socket(AF_RDS, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), F_GETFD));
 	p = socket(AF_RDS, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 	r("nonblock", fcntl(p, F_GETFL) & O_NONBLOCK);
 }
@@ -286,8 +308,13 @@ const struct api_case bind_cases[] = {
 	  .num = 1 },
 	{ "bind.in_use_mapped", in_use_mapped, "EADDRINUSE" },
 	{ "bind.other_netns.CVE-2026-68335", other_netns, "EADDRINUSE", "0" },
-	{ "bind.failed_forgets_in_use", forgets, "select=0 bind=EINVAL transport=-1 again=0 "
-	  "transport=2", .arg = A4, .num = 1 },
+	{ "bind.failed_forgets_in_use", forgets,
+	  "select=0 bind=EINVAL transport=-1 again=0 transport=2",
+	  "select=0 bind=EINVAL transport=2 again=0 transport=2", .arg = A4, .num = 1 },
+	{ "bind.failed_forgets_loopback", forgets,
+	  "select=0 bind=EINVAL transport=-1 again=0 transport=2",
+	  "select=0 bind=EINVAL transport=2 again=0 transport=2", .arg = "127.0.0.1", .num = 1 },
+	{ "bind.failed_chose_itself", chose, "bind=EINVAL transport=-1 again=0 transport=3" },
 	{ "bind.failed_forgets_foreign", forgets,
 	  "select=0 bind=ENOPROTOOPT transport=2 again=0 transport=2", .arg = HOLE4, .num = 5000 },
 	{ "bind.refs_kept", refs_kept, "in_use=EADDRINUSE leaked=1 port1=EINVAL leaked=1 "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* RDS_CANCEL_SENT_TO and what close does to messages that wait. */
+/* RDS_CANCEL_SENT_TO, and what close() does to waiting messages. */
 #include "api.h"
 
 static long cancel(int fd, const union addr *to, socklen_t len)
@@ -20,11 +20,13 @@ static void lengths(const struct api_case *c)
 	sweep_end("unbound");
 }
 
-/* No address is an error, nor is a family that does not fit. */
+/* Every destination address is accepted, and so is an unknown family. */
 static void any_address(const struct api_case *c)
 {
-	static const char *const host[] = { "0.0.0.0", "255.255.255.255", "224.0.0.1", "::",
-					    "ff02::1", "fe80::1", "10.0.0.77" };
+	static const char *const host[] = { "0.0.0.0",	 "255.255.255.255",
+					    "224.0.0.1", "::",
+					    "ff02::1",	 "fe80::1",
+					    "10.0.0.77" };
 	int fd = bound(NS_A, A4, 0);
 	unsigned int i, bad = 0;
 
@@ -42,12 +44,16 @@ static void any_address(const struct api_case *c)
 	r("other_family", bad);
 }
 
-/* Exactly this address and port; the room is free at once. */
+/*
+ * Cancelling removes messages to exactly the address and port given; their
+ * room in the send queue is free at once.
+ */
 static void frees(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0);
 	union addr to = addr_of(HOLE4, 4000), port = addr_of(HOLE4, 4001);
-	union addr host = addr_of("10.0.0.98", 4000), six = addr_of("::ffff:" HOLE4, 4000), padded;
+	union addr host = addr_of("10.0.0.98", 4000),
+		   six = addr_of("::ffff:" HOLE4, 4000), padded;
 
 	(void)c;
 	need(!set_int(fd, SOL_SOCKET, SO_SNDBUF, 1));
@@ -83,14 +89,15 @@ static void frees_v6(const struct api_case *c)
 	r("free", send_to(fd, &to, 1, MSG_DONTWAIT));
 }
 
-/* Of one socket only. */
+/* Cancelling removes messages of the calling socket only. */
 static void own_only(const struct api_case *c)
 {
 	int a = bound(NS_A, A4, 0), b = bound(NS_A, A4, 0);
 	union addr to = addr_of(HOLE4, 4000);
 
 	(void)c;
-	need(!set_int(a, SOL_SOCKET, SO_SNDBUF, 1) && !set_int(b, SOL_SOCKET, SO_SNDBUF, 1));
+	need(!set_int(a, SOL_SOCKET, SO_SNDBUF, 1) &&
+	     !set_int(b, SOL_SOCKET, SO_SNDBUF, 1));
 	need(send_to(a, &to, MIN_SNDBUF, MSG_DONTWAIT) == MIN_SNDBUF);
 	need(send_to(b, &to, MIN_SNDBUF, MSG_DONTWAIT) == MIN_SNDBUF);
 	r("cancel", cancel(a, &to, 16));
@@ -98,7 +105,7 @@ static void own_only(const struct api_case *c)
 	r("other", send_to(b, &to, 1, MSG_DONTWAIT));
 }
 
-/* Many at once, mixed with those of another destination. */
+/* Cancel many messages that are queued among those of another destination. */
 static void many(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0), i;
@@ -120,7 +127,7 @@ static void many(const struct api_case *c)
 	r("none", cancel(fd, &to, 16));
 }
 
-/* What close leaves in the queues: nothing. */
+/* close() leaves no message in the send queues. */
 static void closed(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0), i, port = port_of(fd);

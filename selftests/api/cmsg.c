@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Control messages of sendmsg: every type with every length, mixtures, contents (rows 7 to 17). */
+/*
+ * Control messages of sendmsg: every type with every length, mixtures, contents
+ * (protocol.rst 5.6.7 to 5.6.17).
+ */
 #include "api.h"
 
 struct fields {
@@ -19,7 +22,7 @@ static long one(const struct link *l, int type, const void *data, size_t len)
 	return with(l, &c, 0);
 }
 
-/* Row 11: types nobody knows. */
+/* protocol.rst 5.6.11: unknown types. */
 static void types(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -45,7 +48,7 @@ static void lengths(const struct api_case *c)
 	sweep_end(NULL);
 }
 
-/* The same with a value that is good as far as it can be. */
+/* One type, every length: the bytes are a valid value, cut or padded. */
 static void good_lengths(const struct api_case *c)
 {
 	static char local[8192];
@@ -84,7 +87,10 @@ static void other_levels(const struct api_case *c)
 	sweep_end(NULL);
 }
 
-/* Row 7: headers that are shorter than a header or reach beyond the buffer. */
+/*
+ * protocol.rst 5.6.7: headers that are shorter than a header or reach beyond
+ * the buffer.
+ */
 static void malformed(const struct api_case *c)
 {
 	struct link l = link_open(SELF4);
@@ -119,22 +125,28 @@ static void malformed(const struct api_case *c)
 	}
 }
 
-static void args_case(const struct link *l, const char *label, uint64_t nr, void *iov,
-		      uint64_t bytes)
+static void args_case(const struct link *l, const char *label, uint64_t nr,
+		      void *iov, uint64_t bytes)
 {
-	struct rds_rdma_args a = { .remote_vec = { 4096, bytes }, .local_vec_addr = (uintptr_t)iov,
+	struct rds_rdma_args a = { .remote_vec = { 4096, bytes },
+				   .local_vec_addr = (uintptr_t)iov,
 				   .nr_local = nr };
 
 	r(label, one(l, RDS_CMSG_RDMA_ARGS, &a, sizeof(a)));
 }
 
-/* Rows 8, 11, 12 and 17 for RDMA_ARGS: vector counts and lengths near every power of two. */
+/*
+ * protocol.rst 5.6.8, 5.6.11, 5.6.12 and 5.6.17 for RDMA_ARGS: vector counts
+ * and lengths near every power of two.
+ */
 static void rdma_args(const struct api_case *c)
 {
 	static char page[4096];
 	struct link l = link_open(c->num);
-	struct rds_iovec good = { (uintptr_t)page, 64 }, empty = { (uintptr_t)page, 0 };
-	struct rds_iovec wrap = { ~0ul - 10, 64 }, most = { (uintptr_t)page, ~0ul };
+	struct rds_iovec good = { (uintptr_t)page, 64 },
+			 empty = { (uintptr_t)page, 0 };
+	struct rds_iovec wrap = { ~0ul - 10, 64 },
+			 most = { (uintptr_t)page, ~0ul };
 	struct rds_iovec big = { (uintptr_t)page, 1ul << 32 }, null = { 0, 64 };
 	struct rds_iovec kernel = { 0xffff888000000000ul, 64 };
 
@@ -164,8 +176,10 @@ static void notify_args(const struct api_case *c)
 	static char page[4096];
 	struct link l = link_open(c->num);
 	struct rds_iovec v = { (uintptr_t)page, 64 };
-	struct rds_rdma_args a = { .remote_vec = { 4096, 64 }, .local_vec_addr = (uintptr_t)&v,
-				   .nr_local = 1, .user_token = 7 };
+	struct rds_rdma_args a = { .remote_vec = { 4096, 64 },
+				   .local_vec_addr = (uintptr_t)&v,
+				   .nr_local = 1,
+				   .user_token = 7 };
 	struct rx x;
 	int i;
 
@@ -187,7 +201,8 @@ static void atomics(const struct api_case *c)
 	int t;
 
 	for (t = RDS_CMSG_ATOMIC_FADD; t <= RDS_CMSG_MASKED_ATOMIC_CSWP; t++) {
-		struct rds_atomic_args a = { .local_addr = (uintptr_t)word, .remote_addr = 4096 };
+		struct rds_atomic_args a = { .local_addr = (uintptr_t)word,
+					     .remote_addr = 4096 };
 
 		r("aligned", one(&l, t, &a, sizeof(a)));
 		a.local_addr++;
@@ -213,7 +228,8 @@ static void maps(const struct api_case *c)
 	r("cookie", one(&l, RDS_CMSG_RDMA_MAP, &a, sizeof(a)));
 	a.cookie_addr = (uintptr_t)page_hole(0);
 	r("bad_cookie", one(&l, RDS_CMSG_RDMA_MAP, &a, sizeof(a)));
-	a = (struct rds_get_mr_args){ .vec = { (uintptr_t)page_hole(0), 4096 } };
+	a = (struct rds_get_mr_args){ .vec = { (uintptr_t)page_hole(0),
+					       4096 } };
 	r("unmapped", one(&l, RDS_CMSG_RDMA_MAP, &a, sizeof(a)));
 	a.vec.bytes = 0;
 	r("empty", one(&l, RDS_CMSG_RDMA_MAP, &a, sizeof(a)));
@@ -230,7 +246,8 @@ static const void *sample(int type, size_t *len)
 {
 	static char page[4096];
 	static struct rds_iovec v = { 0, 64 };
-	static struct rds_rdma_args args = { .nr_local = 1, .remote_vec = { 4096, 64 } };
+	static struct rds_rdma_args args = { .nr_local = 1,
+					     .remote_vec = { 4096, 64 } };
 	static struct rds_get_mr_args map;
 	static struct rds_atomic_args at;
 	static uint64_t dest = 5;
@@ -258,7 +275,10 @@ static const void *sample(int type, size_t *len)
 	return &at;
 }
 
-/* Rows 11 and 16: every pair of types, twice the same among them. */
+/*
+ * protocol.rst 5.6.11 and 5.6.16: every pair of types, including pairs of one
+ * type.
+ */
 static void pairs(const struct api_case *c)
 {
 	static const int t[] = { 1, 2, 3, 6, 7, 8, 9, 12 };
@@ -283,7 +303,10 @@ static void pairs(const struct api_case *c)
 	}
 }
 
-/* A send that a control message spoils leaves no message and no charge. */
+/*
+ * A send that fails because of a control message queues no message and charges
+ * nothing to the send buffer.
+ */
 static void not_queued(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -298,7 +321,8 @@ static void not_queued(const struct api_case *c)
 		const void *p = sample(RDS_CMSG_RDMA_ARGS, &len);
 
 		ctl_add(&k, SOL_RDS, RDS_CMSG_RDMA_ARGS, p, len);
-		if (send_msg(l.tx, &l.to, "x", 1, &k, MSG_DONTWAIT) != -EOPNOTSUPP)
+		if (send_msg(l.tx, &l.to, "x", 1, &k, MSG_DONTWAIT) !=
+		    -EOPNOTSUPP)
 			bail("send %d was not refused", i);
 	}
 	r("full", send_to(l.tx, &l.to, MIN_SNDBUF, MSG_DONTWAIT));

@@ -4,9 +4,11 @@
 
     compare.py INTREE OURS [--differences FILE]
 
-Both files hold lines "# result NAME VALUE" among others (guest logs will do). A case whose result
-differs, or that one of the two did not run, fails unless the table of Documentation/differences.rst
-names its id. A row there for which nothing differs fails too: it would hide a later change.
+Both files hold lines "# result NAME VALUE" among other lines (guest logs will do). A case whose
+result differs, or that one of the two stacks did not run, fails unless
+Documentation/differences.rst names its id. An id named there fails if the results are equal: it
+would hide a later change. An id of the file expected-differences fails if
+Documentation/differences.rst does not name it.
 """
 
 import argparse
@@ -30,7 +32,7 @@ def results(path):
 
 
 def named(path):
-    """Every word of the document that looks like the id of a case."""
+    """All words of the document that look like the id of a case."""
     with open(path, encoding="utf-8") as f:
         return set(re.findall(r"\b[a-z_0-9]+(?:\.[A-Za-z_0-9-]+)+", f.read()))
 
@@ -54,7 +56,10 @@ def main():
     intree, ours = results(args.intree), results(args.ours)
     allowed = named(args.differences) if os.path.exists(args.differences) else set()
     number = failed = 0
-    for name in sorted(set(intree) | set(ours)):
+    names = sorted(set(intree) | set(ours))
+    undocumented = sorted(expected_ids() - allowed)
+    print("1..%d" % (len(names) + len(undocumented)), flush=True)
+    for name in names:
         number += 1
         a, b = intree.get(name), ours.get(name)
         why = None
@@ -71,7 +76,7 @@ def main():
             print("not ok %d same.%s # named in differences.rst, but equal" % (number, name))
         else:
             print("ok %d same.%s%s" % (number, name, " (as documented)" if why else ""))
-    for name in sorted(expected_ids() - allowed):
+    for name in undocumented:
         number, failed = number + 1, failed + 1
         print("not ok %d documented.%s # missing in differences.rst" % (number, name))
     if not number:

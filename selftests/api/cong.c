@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Congestion: to the byte, seen at the sender as ENOBUFS; sleepers; what never congests. */
+/*
+ * Congestion: its limit, to the byte, as the sender sees it (ENOBUFS); senders
+ * that sleep; ports that never congest.
+ */
 #include "api.h"
 
 #include <pthread.h>
@@ -14,7 +17,7 @@ static struct link small_link(enum topo t)
 	return l;
 }
 
-/* What a send without bytes says now: 0, or ENOBUFS when the port is congested. */
+/* The result of an empty send: 0, or ENOBUFS when the port is congested. */
 static long probe(const struct link *l)
 {
 	link_sync(l);
@@ -44,7 +47,7 @@ static void to_the_byte(const struct api_case *c)
 	r("575", probe(&l));
 }
 
-/* Once clear it takes more than the limit again. */
+/* A port that is clear again accepts a message larger than the limit again. */
 static void again(const struct api_case *c)
 {
 	struct link l = small_link(c->num);
@@ -100,7 +103,29 @@ static void zero_length(const struct api_case *c)
 	r(NULL, probe(&l));
 }
 
-/* The limit is advice: what is under way is queued whatever it says. */
+/*
+ * Empty messages count, too: more of them than the limit congest the port. When
+ * the limit has been raised above the number that is left, and all are read,
+ * the port is clear again.
+ */
+static void emptied(const struct api_case *c)
+{
+	struct link l = small_link(c->num);
+	int i;
+
+	for (i = 0; i <= MIN_RCVBUF; i++)
+		need(send_to(l.tx, &l.to, 0, 0) == 0);
+	r("over", probe(&l));
+	for (i = 0; i < 500; i++)
+		drain_one(&l);
+	r("half", probe(&l));
+	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 50000));
+	while (recv(l.rx, &i, sizeof(i), MSG_DONTWAIT) >= 0)
+		;
+	r("drained", probe(&l));
+}
+
+/* The limit drops no message: those under way are queued beyond it. */
 static void never_dropped(const struct api_case *c)
 {
 	struct link l = small_link(c->num);
@@ -116,7 +141,7 @@ static void never_dropped(const struct api_case *c)
 	r("same", filled(b, 100000, 100000));
 }
 
-/* Sockets on 127/8 and ::1 take all. */
+/* Sockets bound to 127/8 or ::1 never congest. */
 static void loopback(const struct api_case *c)
 {
 	struct link l = small_link(c->num);
@@ -163,14 +188,29 @@ static void one_socket(const struct api_case *c)
 	r("send", send_to(fd, &me, 1, MSG_DONTWAIT));
 }
 
+struct attempt {
+	const struct link *l;
+	long ret;
+};
+
+static bool is_refused(void *arg)
+{
+	struct attempt *a = arg;
+
+	a->ret = send_to(a->l->tx, &a->l->to, 1, MSG_DONTWAIT);
+	return a->ret < 0;
+}
+
 /*
- * Between two addresses of this host in-tree marks the map of the sender's address, so that
- * nobody is held back.
+ * Between two addresses of this host, in-tree sets the bit in the map of the
+ * sender's address, so that no sender is refused.  Ours sets the bit of the
+ * receiver a moment after a reader can see the message.
  */
 static void other_local(const struct api_case *c)
 {
 	struct link l = { .topo = SELF4, .tx = bound(NS_A, A4, 0),
 			  .rx = bound(NS_A, "10.0.0.3", 0) };
+	struct attempt second = { .l = &l };
 	char b[4];
 
 	(void)c;
@@ -179,12 +219,18 @@ static void other_local(const struct api_case *c)
 	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 1));
 	r("first", send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0));
 	need(recv(l.rx, b, 1, MSG_PEEK) == 1);
-	r("second", send_to(l.tx, &l.to, 1, MSG_DONTWAIT));
+	wait_true(is_refused, &second, ours ? 5000 : 0);
+	r("second", second.ret);
 	need(recv(l.rx, b, 4, 0) == 4);
+	while (recv(l.rx, b, 4, MSG_DONTWAIT) >= 0)
+		;
 	r("drained", send_to(l.tx, &l.to, 1, MSG_DONTWAIT));
 }
 
-/* Row 19 comes before row 20 and after row 9. */
+/*
+ * Order of the checks: protocol.rst 5.6.19 comes before 5.6.20 and after
+ * protocol.rst 5.6.9.
+ */
 static void check_order(const struct api_case *c)
 {
 	struct link l = small_link(c->num);
@@ -203,6 +249,7 @@ static void check_order(const struct api_case *c)
 struct caller {
 	const struct link *l;
 	int tid;
+	bool done;
 	long ret;
 };
 
@@ -212,12 +259,19 @@ static void *send_sleeping(void *arg)
 
 	__atomic_store_n(&s->tid, syscall(SYS_gettid), __ATOMIC_SEQ_CST);
 	s->ret = send_msg(s->l->tx, &s->l->to, "wake", 4, NULL, 0);
+	__atomic_store_n(&s->done, true, __ATOMIC_SEQ_CST);
 	return NULL;
 }
 
 static bool has_tid(void *arg)
 {
-	return __atomic_load_n(&((struct caller *)arg)->tid, __ATOMIC_SEQ_CST) != 0;
+	return __atomic_load_n(&((struct caller *)arg)->tid,
+			       __ATOMIC_SEQ_CST) != 0;
+}
+
+static bool is_done(void *arg)
+{
+	return __atomic_load_n(&((struct caller *)arg)->done, __ATOMIC_SEQ_CST);
 }
 
 static void on_signal(int sig)
@@ -267,27 +321,37 @@ static void sleeper_closed(const struct api_case *c)
 	r("send", s.ret);
 }
 
-/* Neither a send timeout nor anything but a signal ends the sleep. */
-static void sleeper_signal(const struct api_case *c)
+/*
+ * A thread sleeps in a send to a congested port. A signal ends the sleep if
+ * there is no timeout, or if the timeout does not end it within a second.
+ */
+static void sleep_until(const struct api_case *c, int timeo_ms)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct link l = small_link(c->num);
 	struct caller s = { .l = &l };
-	long since;
 	pthread_t t;
 
 	need(!sigaction(SIGUSR1, &sa, NULL));
-	set_timeo(l.tx, SO_SNDTIMEO, 20);
 	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
 	link_sync(&l);
+	set_timeo(l.tx, SO_SNDTIMEO, timeo_ms);
 	t = start(&s);
-	for (since = now_ms(); now_ms() - since < 100;)
-		nap();
-	until_blocked(s.tid);
-	r("beyond_timeout", __atomic_load_n(&s.ret, __ATOMIC_SEQ_CST));
-	need(!pthread_kill(t, SIGUSR1));
+	if (!timeo_ms || !wait_true(is_done, &s, 1000))
+		need(!pthread_kill(t, SIGUSR1));
 	need(!pthread_join(t, NULL));
-	r("signal", s.ret);
+	r("send", s.ret);
+}
+
+static void sleeper_signal(const struct api_case *c)
+{
+	sleep_until(c, 0);
+}
+
+/* In-tree ignores SO_SNDTIMEO here and sleeps until the signal. */
+static void sleeper_timeout(const struct api_case *c)
+{
+	sleep_until(c, 300);
 }
 
 #define FOUR(n, f, w) \
@@ -301,6 +365,10 @@ const struct api_case cong_cases[] = {
 	     "lowered=0 byte=ENOBUFS raised=ENOBUFS drained=0"),
 	FOUR("peeked", peeked, "over=ENOBUFS peek=ENOBUFS short_read=0"),
 	FOUR("zero_length", zero_length, "0"),
+	{ "cong.emptied.tcp4", emptied, "over=0 half=0 drained=0",
+	  "over=ENOBUFS half=ENOBUFS drained=0", .num = TCP4 },
+	{ "cong.emptied.self4", emptied, "over=0 half=0 drained=0",
+	  "over=ENOBUFS half=ENOBUFS drained=0", .num = SELF4 },
 	FOUR("never_dropped", never_dropped, "big=100000 over=ENOBUFS recv=100000 same=1"),
 	{ "cong.loopback.lo4", loopback, "0-19:1000", .num = LO4 },
 	{ "cong.loopback.lo6", loopback, "0-19:1000", .num = LO6 },
@@ -319,9 +387,11 @@ const struct api_case cong_cases[] = {
 	{ "cong.row19_sleeper_wakes.self6", sleeper_wakes, "send=4 recv=4/28", .num = SELF6 },
 	{ "cong.row19_sleeper_closed.tcp4", sleeper_closed, "send=4", .num = TCP4 },
 	{ "cong.row19_sleeper_closed.self6", sleeper_closed, "send=4", .num = SELF6 },
-	{ "cong.row19_sleeper_signal.tcp4", sleeper_signal, "beyond_timeout=0 signal=EINTR",
+	{ "cong.row19_sleeper_signal.tcp4", sleeper_signal, "send=EINTR", .num = TCP4 },
+	{ "cong.row19_sleeper_signal.self4", sleeper_signal, "send=EINTR", .num = SELF4 },
+	{ "cong.row19_sleeper_timeout.tcp4", sleeper_timeout, "send=EINTR", "send=ETIMEDOUT",
 	  .num = TCP4 },
-	{ "cong.row19_sleeper_signal.self4", sleeper_signal, "beyond_timeout=0 signal=EINTR",
+	{ "cong.row19_sleeper_timeout.self4", sleeper_timeout, "send=EINTR", "send=ETIMEDOUT",
 	  .num = SELF4 },
 	{ }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* connect: only records a destination. */
+/* connect(): only records a destination. */
 #include "api.h"
 
 #include <net/if.h>
@@ -88,14 +88,14 @@ static void repeated(const struct api_case *c)
 	r("send2", send_msg(l.tx, NULL, "abcd", 4, NULL, 0));
 	x = rx_msg(m.rx, b, sizeof(b), 0, 0);
 	rx_note("recv2", &x);
-	/* a failing one leaves the destination as it is */
+	/* A failing connect() leaves the destination as it is. */
 	r("bad", do_connect(l.tx, "0.0.0.0", 1));
 	r("send3", send_msg(l.tx, NULL, "abcde", 5, NULL, 0));
 	x = rx_msg(m.rx, b, sizeof(b), 0, 0);
 	rx_note("recv3", &x);
 }
 
-/* A connected socket still hears everybody. */
+/* A connected socket still receives from every source. */
 static void any_source(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -109,8 +109,8 @@ static void any_source(const struct api_case *c)
 }
 
 /*
- * In-tree does not compare families when the destination comes from connect, and dials the last
- * four bytes of the other address.
+ * In-tree does not compare families when the destination comes from connect(),
+ * and dials the last four bytes of an IPv6 destination as an IPv4 address.
  */
 static void mixed_family(const struct api_case *c)
 {

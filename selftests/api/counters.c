@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* RDS_INFO_COUNTERS: names and order, and what moves them. */
+/* RDS_INFO_COUNTERS: names and order of the counters, and what counts. */
 #include "api.h"
 
 static void names(const struct api_case *c)
@@ -19,7 +19,10 @@ static void names(const struct api_case *c)
 	r("unpadded", bad);
 }
 
-/* The counters named, around one message of 5000 bytes; read where num2 says. */
+/*
+ * What one message of 5000 bytes adds to the counters named in arg; num2 says
+ * whether they are read at the receiver or at the sender.
+ */
 static void moves(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -39,11 +42,12 @@ static void moves(const struct api_case *c)
 		r(p, counter(at, p) - before[i++]);
 }
 
-/* A ping is counted where it is answered. */
+/* Ping and pong are counted in the namespace that answers. */
 static void pings(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
-	long ping = counter(l.rx, "recv_ping"), pong = counter(l.rx, "send_pong");
+	long ping = counter(l.rx, "recv_ping"),
+	     pong = counter(l.rx, "send_pong");
 	union addr to = l.to;
 	struct rx x;
 	char b[4];
@@ -89,7 +93,8 @@ static void full(const struct api_case *c)
 static void congested(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
-	long q = counter(l.rx, "cong_update_queued"), e = counter(l.tx, "cong_send_error");
+	long q = counter(l.rx, "cong_update_queued"),
+	     e = counter(l.tx, "cong_send_error");
 
 	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 1));
 	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);

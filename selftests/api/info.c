@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The RDS_INFO_* call itself: lengths, return values, short and bad buffers. */
+/* getsockopt() of RDS_INFO_*: lengths, return values, short and bad buffers. */
 #include "api.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ static long get(int fd, int opt, void *p, socklen_t *len)
 	return ret < 0 ? -errno : ret;
 }
 
-/* What each id answers to a probe without a buffer, and its record size. */
+/* The return value of each id, the record size if the id exists. */
 static void ids(const struct api_case *c)
 {
 	struct link l = link_open(TCP4), m = link_open(TCP6);
@@ -58,7 +58,8 @@ static void size_probe(const struct api_case *c)
 
 static void odd_lengths(const struct api_case *c)
 {
-	static const uint32_t v[] = { 0xffffffff, 0x80000000, 0x7fffffff, 0x7ffff001, 0x7ffff000 };
+	static const uint32_t v[] = { 0xffffffff, 0x80000000, 0x7fffffff,
+				      0x7ffff001, 0x7ffff000 };
 	int fd = sock();
 	static char b[8192];
 	unsigned int i;
@@ -68,7 +69,7 @@ static void odd_lengths(const struct api_case *c)
 		socklen_t len = v[i];
 		long ret = get(fd, RDS_INFO_COUNTERS, b, &len);
 
-		/* whether so much memory must be there is up to the stack */
+		/* A stack may need so much memory at once (EAGAIN), or not. */
 		r(NULL, v[i] == 0x7ffff000 ? ret == -EAGAIN || ret == 40 : ret);
 	}
 }
@@ -87,7 +88,7 @@ static void none(const struct api_case *c)
 	r("len", len);
 }
 
-/* Which records a short buffer gets; the rest of it is untouched. */
+/* How many records are written to a buffer that is too short for all. */
 static void partial(const struct api_case *c)
 {
 	struct link l = link_open(TCP4);
@@ -122,19 +123,21 @@ static void bad_buffers(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0);
 	socklen_t len = 8192;
-	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
 
 	(void)c;
 	r("unmapped", get(fd, RDS_INFO_COUNTERS, page_hole(0), &len));
 	r("len", len);
 	r("half", get(fd, RDS_INFO_COUNTERS, page_hole(100), &len));
 	r("read_only", get(fd, RDS_INFO_COUNTERS, ro, &len));
-	r("kernel", get(fd, RDS_INFO_COUNTERS, (void *)0xffff888000000000ul, &len));
+	r("kernel",
+	  get(fd, RDS_INFO_COUNTERS, (void *)0xffff888000000000ul, &len));
 	r("null", get(fd, RDS_INFO_COUNTERS, NULL, &len));
 	r("len_ptr", get(fd, RDS_INFO_COUNTERS, ro, page_hole(0)));
 }
 
-/* The buffer may lie anywhere across pages. */
+/* The buffer may begin anywhere in a page and cross into the next. */
 static void unaligned(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0), off, bad = 0;
@@ -148,14 +151,15 @@ static void unaligned(const struct api_case *c)
 
 		memset(p, 0xa5, sizeof(p));
 		need(get(fd, RDS_INFO_COUNTERS, p + off, &len) == 40);
-		bad += (unsigned char)p[off - 1] != 0xa5 || (unsigned char)p[off + len] != 0xa5;
+		bad += (unsigned char)p[off - 1] != 0xa5 ||
+		       (unsigned char)p[off + len] != 0xa5;
 		for (i = 0; i < s.n; i++)
 			bad += !!memcmp(s.p + i * 40, p + off + i * 40, 32);
 	}
 	r("bad", bad);
 }
 
-/* Written into a file mapping the records reach the file. */
+/* Records written to the shared mapping of a file reach the file. */
 static void file_mapping(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0), f = open("/tmp", O_TMPFILE | O_RDWR, 0600);

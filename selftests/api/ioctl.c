@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* ioctls, calls RDS does not have, /proc/net/protocols. */
+/* ioctls, system calls that RDS does not support, /proc/net/protocols. */
 #include "api.h"
 
 #include <fcntl.h>
@@ -65,13 +65,20 @@ static void tos_faults(const struct api_case *c)
 	r("get", ioctl(fd, SIOCRDSGETTOS, page_hole(0)) ? -errno : 0);
 	r("one_byte", ioctl(fd, SIOCRDSGETTOS, page_hole(1)) ? -errno : 0);
 	r("null", ioctl(fd, SIOCRDSSETTOS, NULL) ? -errno : 0);
-	r("set_unbound", ioctl(sock(), SIOCRDSSETTOS, page_hole(0)) ? -errno : 0);
+	r("set_unbound",
+	  ioctl(sock(), SIOCRDSSETTOS, page_hole(0)) ? -errno : 0);
 }
 
 static void others(const struct api_case *c)
 {
-	static const unsigned long req[] = { FIONREAD, SIOCOUTQ, SIOCATMARK, SIOCPROTOPRIVATE + 2,
-					     SIOCPROTOPRIVATE + 15, SIOCGSTAMP_OLD, 0, 0x12345678 };
+	static const unsigned long req[] = { FIONREAD,
+					     SIOCOUTQ,
+					     SIOCATMARK,
+					     SIOCPROTOPRIVATE + 2,
+					     SIOCPROTOPRIVATE + 15,
+					     SIOCGSTAMP_OLD,
+					     0,
+					     0x12345678 };
 	int fd = bound(NS_A, c->arg, 0), v[64];
 	unsigned int i;
 
@@ -93,8 +100,11 @@ static void unsupported(const struct api_case *c)
 	r("shut_rd", shutdown(fd, SHUT_RD) ? -errno : 0);
 	r("shut_wr", shutdown(fd, SHUT_WR) ? -errno : 0);
 	r("shut_rdwr", shutdown(fd, SHUT_RDWR) ? -errno : 0);
-	r("socketpair", socketpair(AF_RDS, SOCK_SEQPACKET, 0, pair) ? -errno : 0);
-	r("mmap", mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED ? -errno : 0);
+	r("socketpair",
+	  socketpair(AF_RDS, SOCK_SEQPACKET, 0, pair) ? -errno : 0);
+	r("mmap", mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED ?
+			  -errno :
+			  0);
 	r("lseek", lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0);
 	r("pread", pread(fd, &pair, 4, 0) < 0 ? -errno : 0);
 	r("ftruncate", ftruncate(fd, 0) ? -errno : 0);
@@ -133,7 +143,8 @@ static void protocols(const struct api_case *c)
 	(void)c;
 	need(f);
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%31s %d %d", name, &size, &sockets) == 3 && !strcmp(name, "RDS"))
+		if (sscanf(line, "%31s %d %d", name, &size, &sockets) == 3 &&
+		    !strcmp(name, "RDS"))
 			note("%s", name);
 	}
 	fclose(f);

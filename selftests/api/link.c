@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "api.h"
 
-const char *const topo_names[TOPOS] = { "tcp4", "tcp6", "self4", "self6", "lo4", "lo6" };
+const char *const topo_names[TOPOS] = { "tcp4",	 "tcp6", "self4",
+					"self6", "lo4",	 "lo6" };
 
 static const struct {
 	const char *tx, *rx;
@@ -15,7 +16,7 @@ static const struct {
 	[LO6] = { "::1", "::1", NS_A },
 };
 
-/* One message of a byte to a socket, received there. */
+/* Send a message of one byte to socket @rx and receive it. */
 static void hop(int tx, int rx)
 {
 	union addr to = name_of(rx);
@@ -29,8 +30,9 @@ static void hop(int tx, int rx)
 }
 
 /*
- * Everything sent before between A and B, and every congestion map that was due, has arrived: there
- * and back and to oneself, by sockets of its own, all on lane 0, where nothing overtakes anything.
+ * On return all messages sent before between A and B, and all congestion maps
+ * that were due, have arrived: a message goes each way, and one from each host
+ * to itself, between sockets on lane 0, where no message overtakes another.
  */
 static void round_trip(bool six)
 {
@@ -52,7 +54,10 @@ void link_sync(const struct link *l)
 		round_trip(l->from.sa.sa_family == AF_INET6);
 }
 
-/* What the case before left under way (closed sockets clear their ports) is over first. */
+/*
+ * Wait, once in each case, for what the previous case left under way: closed
+ * sockets clear their ports.
+ */
 static void settle(void)
 {
 	static bool done;
@@ -76,7 +81,10 @@ struct link link_open(enum topo t)
 	return l;
 }
 
-/* Every lane of the connections between A and B has carried a message both ways. */
+/*
+ * Bring up the connections between A and B: lane 0 carries a message both ways,
+ * and 40 sockets with ports on any lane send one each.
+ */
 static void warm_way(enum topo t)
 {
 	struct link l = link_open(t);
@@ -87,7 +95,8 @@ static void warm_way(enum topo t)
 	need(send_to(l.tx, &l.to, 1, MSG_DONTWAIT) == 1);
 	x = rx_msg(l.rx, &c, 1, 0, 0);
 	if (x.ret != 1)
-		bail("first message over %s: %s", topo_names[t], strerror(-x.ret));
+		bail("first message over %s: %s", topo_names[t],
+		     strerror(-x.ret));
 	link_sync(&l);
 	for (i = 0; i < 40; i++) {
 		int fd = sock();
@@ -96,7 +105,8 @@ static void warm_way(enum topo t)
 		need(send_to(fd, &l.to, 1, MSG_DONTWAIT) == 1);
 		x = rx_msg(l.rx, &c, 1, 0, 0);
 		if (x.ret != 1)
-			bail("message %d over %s: %s", i, topo_names[t], strerror(-x.ret));
+			bail("message %d over %s: %s", i, topo_names[t],
+			     strerror(-x.ret));
 		close(fd);
 	}
 	close(l.tx);
@@ -109,7 +119,7 @@ void warm_up(void)
 	warm_way(TCP6);
 }
 
-/* A socket whose send queue is full of messages to a host that is not there. */
+/* A socket whose send queue is full of messages to an absent host. */
 int hole_full(int sndbuf)
 {
 	int fd = bound(NS_A, A4, 0);

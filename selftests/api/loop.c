@@ -9,7 +9,7 @@ static bool one_more_drop(void *arg)
 	return counter(v[0], "recv_drop_no_sock") > v[1];
 }
 
-/* From a loopback socket to elsewhere: accepted, nobody gets it. */
+/* A message from a loopback socket to another address is sent and dropped. */
 static void to_elsewhere(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -64,7 +64,10 @@ static void pinged(const struct api_case *c)
 	r("own", addr_eq(&x.from, &to));
 }
 
-/* A ping to another address of this host: in-tree answers to the wrong one. */
+/*
+ * A ping to another address of this host: in-tree sends the pong to the wrong
+ * address.
+ */
 static void pinged_other(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0);
@@ -79,7 +82,7 @@ static void pinged_other(const struct api_case *c)
 	rx_note("pong", &x);
 }
 
-/* Each message fills the send buffer, and is out of it again when the call returns. */
+/* Each message fills the send queue, and has left it when sendmsg() returns. */
 static void never_full(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -93,7 +96,7 @@ static void never_full(const struct api_case *c)
 	sweep_end(NULL);
 }
 
-/* What the sender does to its buffer after the call does not reach the receiver. */
+/* Writes to the sender's buffer after sendmsg() do not reach the receiver. */
 static void own_copy(const struct api_case *c)
 {
 	struct link l = link_open(c->num);

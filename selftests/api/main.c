@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * rds-api [-u] [-o FILE] [-l] [PATTERN...]: runs the cases whose name begins with a pattern, each
- * in a process of its own, against the stack that is loaded. -u: as an unprivileged user.
- * Namespaces A and B are made by api.sh.
+ * rds-api [-u] [-o FILE] [-l] [PATTERN...]: runs the cases whose name begins
+ * with a pattern, each in a new process, against the stack that is loaded.
+ * -u: as an unprivileged user. -o: results go to FILE, too. -l: list the cases.
+ * api.sh makes namespaces A and B.
  */
 #include "api.h"
 
@@ -16,13 +17,11 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
-#include "ktap.h"
-
 bool ours, user_mode;
 int time_scale = 1;
 
 static FILE *log_file;
-static bool old_kernel;
+static bool old_kernel, new_kernel;
 
 #define X(t) t##_cases,
 static const struct api_case *const tables[] = { TABLE_LIST(X) };
@@ -44,6 +43,8 @@ static bool applies(const struct api_case *c)
 		return false;
 	if (old_kernel && (c->flags & C_NOT_6_1))
 		return false;
+	if (c->flags & (new_kernel ? C_TO_6 : C_FROM_7))
+		return false;
 	return !(c->flags & (ours ? C_INTREE : C_OURS));
 }
 
@@ -55,7 +56,7 @@ static void child(const struct api_case *c)
 	_exit(0);
 }
 
-/* Waits for the case; kills it when it overruns. */
+/* Wait for the case's process; kill it when it overruns. */
 static const char *reap(pid_t pid)
 {
 	int fd = syscall(SYS_pidfd_open, pid, 0);
@@ -71,7 +72,8 @@ static const char *reap(pid_t pid)
 	if (late)
 		return "no end in time";
 	if (WIFSIGNALED(status)) {
-		snprintf(text, sizeof(text), "killed by signal %d", WTERMSIG(status));
+		snprintf(text, sizeof(text), "killed by signal %d",
+			 WTERMSIG(status));
 		return text;
 	}
 	if (result->failed)
@@ -116,15 +118,18 @@ static void look_at_kernel(void)
 {
 	struct utsname u;
 
-	old_kernel = !uname(&u) && !strncmp(u.release, "6.1.", 4);
+	if (uname(&u))
+		return;
+	old_kernel = !strncmp(u.release, "6.1.", 4);
+	new_kernel = atoi(u.release) >= 7;
 }
 
 static void start(const char *out)
 {
-	const char *stack = getenv("RDS_STACK"), *slow = getenv("RDS_SLOW");
+	const char *stack = getenv("RDS_STACK");
 
 	ours = stack && !strcmp(stack, "ours");
-	time_scale = slow && atoi(slow) > 1 ? atoi(slow) : 1;
+	time_scale = slow_factor();
 	look_at_kernel();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (out) {
@@ -134,11 +139,11 @@ static void start(const char *out)
 			exit(2);
 		}
 	}
-	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
+	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (result == MAP_FAILED)
 		exit(2);
-	ns_start("/run/netns/A", "/run/netns/B");
+	ns_start("A", "B");
 	if (user_mode && other_user()) {
 		perror("setuid");
 		exit(2);
@@ -152,13 +157,52 @@ static void warm_case(const struct api_case *c)
 	note("ok");
 }
 
+typedef void (*case_fn)(const struct api_case *c);
+
+static void list_case(const struct api_case *c)
+{
+	puts(c->name);
+}
+
+static int planned;
+
+static void plan_case(const struct api_case *c)
+{
+	(void)c;
+	planned++;
+}
+
+/* Call @fn for each case of @patterns; unless @all, only if it applies here. */
+static void each_case(char **patterns, bool all, case_fn fn)
+{
+	const struct api_case *c;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		for (c = tables[i]; c->name; c++)
+			if (selected(c->name, patterns) && (all || applies(c)))
+				fn(c);
+}
+
+static int run_all(char **patterns)
+{
+	static const struct api_case first = {
+		"first.warm_up", warm_case, "ok"
+	};
+
+	each_case(patterns, false, plan_case);
+	ktap_plan(planned + 1);
+	run_case(&first);
+	each_case(patterns, false, run_case);
+	if (log_file)
+		fclose(log_file);
+	return ktap_exit();
+}
+
 int main(int argc, char **argv)
 {
-	static const struct api_case first = { "first.warm_up", warm_case, "ok" };
-	const struct api_case *c;
 	const char *out = NULL;
 	bool list = false;
-	unsigned int i;
 	int opt;
 
 	while ((opt = getopt(argc, argv, "ulo:")) != -1) {
@@ -171,21 +215,10 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (!list) {
-		start(out);
-		run_case(&first);
+	if (list) {
+		each_case(argv + optind, true, list_case);
+		return 0;
 	}
-	for (i = 0; i < ARRAY_SIZE(tables); i++) {
-		for (c = tables[i]; c->name; c++) {
-			if (!selected(c->name, argv + optind))
-				continue;
-			if (list)
-				puts(c->name);
-			else if (applies(c))
-				run_case(c);
-		}
-	}
-	if (log_file)
-		fclose(log_file);
-	return list ? 0 : ktap_exit();
+	start(out);
+	return run_all(argv + optind);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* RDS_CONG_MONITOR: the option, the notification, how it is lost. */
+/* RDS_CONG_MONITOR: the option, the notification, and the loss of one. */
 #include "api.h"
 
 #include <pthread.h>
@@ -15,8 +15,9 @@ static struct link monitored(enum topo t)
 }
 
 /*
- * In-tree tells every monitor of the machine about every map, also of its own connections within
- * the host, which a work queue gets round to at leisure: true when such a one came.
+ * In-tree notifies every monitor of the machine of every map, also of maps of
+ * connections within the host, which a work queue handles later: true when such
+ * a notification came.
  */
 static bool stray(const struct link *l)
 {
@@ -77,7 +78,8 @@ static void notified(const struct api_case *c)
 	poll_bits(l.tx, POLLIN, 0);
 	note("waiting=0x%x", poll_bits(l.tx, POLLIN, 0));
 	relieve(&l);
-	note("poll=0x%x", poll_bits(l.tx, POLLIN | POLLRDNORM | POLLPRI, 10000));
+	note("poll=0x%x",
+	     poll_bits(l.tx, POLLIN | POLLRDNORM | POLLPRI, 10000));
 	x = rx_msg(l.tx, b, 8, 128, MSG_DONTWAIT);
 	rx_note("recv", &x);
 	mask = rx_cmsg(&x, SOL_RDS, RDS_CMSG_CONG_UPDATE, &len);
@@ -122,7 +124,8 @@ static void two_ports(const struct api_case *c)
 	relieve(&m);
 	while (got != want) {
 		struct rx x = rx_msg(l.tx, b, 8, 128, 0);
-		const uint64_t *mask = rx_cmsg(&x, SOL_RDS, RDS_CMSG_CONG_UPDATE, NULL);
+		const uint64_t *mask = rx_cmsg(&x, SOL_RDS,
+					       RDS_CMSG_CONG_UPDATE, NULL);
 
 		if (!mask)
 			bail("no notification: %ld", x.ret);
@@ -161,7 +164,9 @@ static void rooms(const struct api_case *c)
 		need(poll_bits(l.tx, POLLIN, 10000));
 		x = rx_msg(l.tx, b, 8, i, MSG_DONTWAIT);
 		need(x.ret == 0);
-		need(x.ctllen == (i < 16 ? 0u : i < 24 ? (unsigned int)i : 24u));
+		need(x.ctllen == (i < 16 ? 0u :
+				  i < 24 ? (unsigned int)i :
+					   24u));
 		sweep(i, !!(x.flags & MSG_CTRUNC));
 		x = rx_msg(l.tx, b, 8, 128, MSG_DONTWAIT);
 		need(x.ret == -EAGAIN);
@@ -189,7 +194,9 @@ static void fault(const struct api_case *c)
 	struct link l = monitored(c->num);
 	char b[8];
 	struct iovec iov = { b, 8 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = page_hole(0),
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = page_hole(0),
 			    .msg_controllen = 64 };
 	struct rx x;
 
@@ -201,7 +208,10 @@ static void fault(const struct api_case *c)
 	rx_note("again", &x);
 }
 
-/* Off forgets what was waited for and what was to be told. */
+/*
+ * Turning the monitor off drops the ports waited for and the notifications
+ * pending.
+ */
 static void switched_off(const struct api_case *c)
 {
 	struct link l = monitored(c->num);
@@ -223,7 +233,7 @@ static void switched_off(const struct api_case *c)
 	rx_note("pending", &x);
 }
 
-/* In-tree forgets its own congestion when the receiver turns its monitor off. */
+/* In-tree clears a port's congestion when its socket turns its monitor off. */
 static void own_bit(const struct api_case *c)
 {
 	struct link l = link_open(c->num);

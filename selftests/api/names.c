@@ -12,7 +12,8 @@ static void show(const char *label, int fd, bool peer, socklen_t room)
 	char buf[32];
 
 	memset(&a, 0x55, sizeof(a));
-	err = peer ? getpeername(fd, &a.sa, &len) : getsockname(fd, &a.sa, &len);
+	err = peer ? getpeername(fd, &a.sa, &len) :
+		     getsockname(fd, &a.sa, &len);
 	if (err) {
 		r(label, -errno);
 		return;
@@ -54,7 +55,8 @@ static void connected(const struct api_case *c)
 	len = sizeof(a);
 	need(!getsockname(fd, &a.sa, &len));
 	r("port", addr_port(&a));
-	r("zero", IN6_IS_ADDR_UNSPECIFIED(&a.in6.sin6_addr) || !a.in.sin_addr.s_addr);
+	r("zero",
+	  IN6_IS_ADDR_UNSPECIFIED(&a.in6.sin6_addr) || !a.in.sin_addr.s_addr);
 }
 
 static void after_bind(const struct api_case *c)

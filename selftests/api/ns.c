@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The suite itself lives in namespace A. One helper process stays in namespace B and one in the
- * initial namespace; they hand over sockets and open files, so that no case needs the privilege
- * to change namespaces.
+ * The suite lives in namespace A. One helper process stays in namespace B and
+ * one in the initial namespace; the helpers pass sockets and open files to the
+ * suite, so that no case needs the privilege to change namespaces.
  */
 #include "api.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -18,17 +17,6 @@ struct request {
 };
 
 static int helper[3] = { -1, -1, -1 };
-
-static void enter(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || setns(fd, CLONE_NEWNET)) {
-		fprintf(stderr, "rds-api: cannot enter %s: %s\n", path, strerror(errno));
-		exit(2);
-	}
-	close(fd);
-}
 
 static void reply(int conn, int fd)
 {
@@ -53,7 +41,8 @@ static void serve(int conn)
 	struct request q;
 
 	while (recv(conn, &q, sizeof(q), 0) == sizeof(q))
-		reply(conn, q.file ? open(q.path, q.flags) : socket(q.family, q.type, q.protocol));
+		reply(conn, q.file ? open(q.path, q.flags) :
+				     socket(q.family, q.type, q.protocol));
 	exit(0);
 }
 
@@ -80,9 +69,9 @@ static int start_helper(void)
 void ns_start(const char *ns_a, const char *ns_b)
 {
 	helper[NS_INIT] = start_helper();
-	enter(ns_b);
+	netns_enter(ns_b);
 	helper[NS_B] = start_helper();
-	enter(ns_a);
+	netns_enter(ns_a);
 }
 
 static int ask(enum ns ns, const struct request *q)
@@ -90,7 +79,9 @@ static int ask(enum ns ns, const struct request *q)
 	struct ctl c = { 0 };
 	int err = 0, fd = -1;
 	struct iovec iov = { &err, sizeof(err) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = c.b,
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = c.b,
 			    .msg_controllen = sizeof(c.b) };
 	struct cmsghdr *h;
 
@@ -105,7 +96,9 @@ static int ask(enum ns ns, const struct request *q)
 
 int ns_socket(enum ns ns, int family, int type, int protocol)
 {
-	struct request q = { .family = family, .type = type, .protocol = protocol };
+	struct request q = { .family = family,
+			     .type = type,
+			     .protocol = protocol };
 
 	if (ns == NS_A)
 		return socket(family, type, protocol);

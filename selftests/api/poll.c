@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* poll: bits, the pulse of congestion maps, what wakes a sleeper. */
+/* poll(): bits, the pulse of congestion maps (once), what wakes a sleeper. */
 #include "api.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@ static void hex(const char *label, int v)
 	note("%s=0x%x", label, v);
 }
 
-/* One socket congested and relieved again, so that a map came to A lately. */
+/* Congest a socket of B and drain it, so that A has just received a map. */
 static void map_pulse(void)
 {
 	struct link l = link_open(TCP4);
@@ -100,7 +100,8 @@ static void *sleep_in_poll(void *arg)
 
 static bool has_tid(void *arg)
 {
-	return __atomic_load_n(&((struct sleeper *)arg)->tid, __ATOMIC_SEQ_CST) != 0;
+	return __atomic_load_n(&((struct sleeper *)arg)->tid,
+			       __ATOMIC_SEQ_CST) != 0;
 }
 
 static pthread_t start(struct sleeper *s)
@@ -126,7 +127,7 @@ static void wakes_reader(const struct api_case *c)
 	hex("bits", s.bits);
 }
 
-/* Room in the send queue: the waiting messages are cancelled. */
+/* Cancelling the waiting messages makes room in the send queue. */
 static void wakes_writer(const struct api_case *c)
 {
 	int fd = hole_full(1);
@@ -135,12 +136,13 @@ static void wakes_writer(const struct api_case *c)
 	pthread_t t = start(&s);
 
 	(void)c;
-	r("cancel", set_opt(fd, SOL_RDS, RDS_CANCEL_SENT_TO, &to, sizeof(to.in)));
+	r("cancel",
+	  set_opt(fd, SOL_RDS, RDS_CANCEL_SENT_TO, &to, sizeof(to.in)));
 	need(!pthread_join(t, NULL));
 	hex("bits", s.bits);
 }
 
-/* After ENOBUFS a poll for anything ends with the next map. */
+/* After ENOBUFS the next congestion map ends a poll() for any event. */
 static void wakes_congested(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -151,7 +153,7 @@ static void wakes_congested(const struct api_case *c)
 	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 1));
 	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
 	link_sync(&l);
-	/* maps that in-tree still hands around within the host */
+	/* Drain the maps that in-tree still passes around within the host. */
 	while (poll_bits(l.tx, POLLIN, 20 * time_scale))
 		;
 	r("send", send_to(l.tx, &l.to, 1, MSG_DONTWAIT));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Threads on one socket. Which of them wins is open; each answer must be one of those allowed, and
- * afterwards the stack still works.
+ * Threads on one socket. Which thread wins is open; each result must be one of
+ * those allowed, and afterwards the stack still works.
  */
 #include "api.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 
 #define ROUNDS	200
 
@@ -98,7 +99,7 @@ static void bind_send(const struct api_case *c)
 	done(&l);
 }
 
-/* A bind that fails takes the transport away again while a message is being sent. */
+/* A failing bind removes the socket's transport while a message is sent. */
 static void bad_bind_send(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -133,7 +134,7 @@ static void *binder(void *arg)
 	return NULL;
 }
 
-/* Two binds: one wins. */
+/* Two binds of one socket race: one wins, and the socket is bound. */
 static void bind_bind(const struct api_case *c)
 {
 	struct link l = link_open(TCP4);
@@ -178,8 +179,8 @@ static void *same_port(void *arg)
 }
 
 /*
- * One port, two sockets: one gets it in every round. This is asked of ours only: in-tree was seen to
- * give it to both, and to neither.
+ * Two sockets bind one port: exactly one gets it in every round. Only ours must
+ * pass: in-tree was seen to give the port to both sockets, and to neither.
  */
 static void port_once(const struct api_case *c)
 {
@@ -201,7 +202,9 @@ static void port_once(const struct api_case *c)
 	r("both", ours ? both : both > ROUNDS / 2);
 	r("none", ours ? none : none > ROUNDS / 2);
 	if (none || both)
-		fprintf(stderr, "# race.port_once: neither in %d rounds, both in %d\n", none, both);
+		fprintf(stderr,
+			"# race.port_once: neither in %d rounds, both in %d\n",
+			none, both);
 	done(&l);
 }
 
@@ -259,6 +262,60 @@ static void readers(const struct api_case *c)
 	r("each", n);
 }
 
+/* One of two readers of a message; one of them only peeks */
+struct looker {
+	int fd, flags, tid;
+	long ret;
+};
+
+static void *look(void *arg)
+{
+	struct looker *k = arg;
+	char b[16];
+
+	__atomic_store_n(&k->tid, syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	k->ret = rx_msg(k->fd, b, sizeof(b), 0, k->flags).ret;
+	return NULL;
+}
+
+static bool has_tid(void *arg)
+{
+	return __atomic_load_n(&((struct looker *)arg)->tid,
+			       __ATOMIC_SEQ_CST) != 0;
+}
+
+/*
+ * Blocked readers are woken one at a time: a reader that leaves the message
+ * queued (MSG_PEEK) wakes the next.
+ */
+static void peek_wakes(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	struct looker k[2] = { { l.rx, MSG_PEEK }, { l.rx, 0 } };
+	pthread_t t[2];
+	long since;
+	int i;
+
+	set_timeo(l.rx, SO_RCVTIMEO, 4000 * time_scale);
+	for (i = 0; i < 2; i++) {
+		need(!pthread_create(&t[i], NULL, look, &k[i]));
+		need(wait_true(has_tid, &k[i], 5000));
+		until_blocked(k[i].tid);
+	}
+	since = now_ms();
+	need(send_to(l.tx, &l.to, 5, 0) == 5);
+	pthread_join(t[1], NULL);
+	r("recv", k[1].ret);
+	r("late", now_ms() - since > 2000 * time_scale);
+	/*
+	 * In-tree wakes both readers, and the message may be received before
+	 * the other reader peeks: send a second message for that reader.
+	 */
+	need(send_to(l.tx, &l.to, 5, 0) == 5);
+	pthread_join(t[0], NULL);
+	r("peek", k[0].ret);
+}
+
 static void *blaster(void *arg)
 {
 	char b[4];
@@ -272,7 +329,7 @@ static void *blaster(void *arg)
 	return NULL;
 }
 
-/* Four threads send over one socket at once: all arrive whole. */
+/* Four threads send over one socket at once: all messages arrive whole. */
 static void writers(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -346,7 +403,7 @@ static void *hammer(void *arg)
 	return NULL;
 }
 
-/* Senders sleep on congestion again and again; each of them is woken each time. */
+/* Senders sleep on congestion repeatedly; each sender is woken each time. */
 static void sleepers(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -382,6 +439,8 @@ const struct api_case race_cases[] = {
 	{ "race.close_send.lo6", close_send, "after=7", .num = LO6, .arg = "::1" },
 	{ "race.readers.tcp4", readers, "each=1000", .num = TCP4 },
 	{ "race.readers.lo4", readers, "each=1000", .num = LO4 },
+	{ "race.peek_wakes.tcp4", peek_wakes, "recv=5 late=0 peek=5", .num = TCP4 },
+	{ "race.peek_wakes.lo4", peek_wakes, "recv=5 late=0 peek=5", .num = LO4 },
 	{ "race.writers.tcp4", writers, "bad=0 after=7", .num = TCP4 },
 	{ "race.writers.self6", writers, "bad=0 after=7", .num = SELF6 },
 	{ "race.options.tcp4", options, "ok", .num = TCP4 },

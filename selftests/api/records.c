@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The contents of the RDS_INFO_* records, read at the offsets of the reference. */
+/* Contents of the RDS_INFO_* records, read at the offsets of in-tree's ABI. */
 #include "api.h"
 
 #include <arpa/inet.h>
@@ -47,9 +47,12 @@ static const void *ip_of(const union addr *a, bool six)
 	return p;
 }
 
-/* Records of a dump that hold these two addresses at these places. */
-static char *find(struct snap *s, int off1, const union addr *a1, int off2, const union addr *a2,
-		  bool six, int *count)
+/*
+ * The last record of a dump with address @a1 at offset @off1 and @a2 at @off2,
+ * or NULL; @count gets the number of such records.
+ */
+static char *find(struct snap *s, int off1, const union addr *a1, int off2,
+		  const union addr *a2, bool six, int *count)
 {
 	int len = six ? 16 : 4;
 	char *hit = NULL;
@@ -59,7 +62,8 @@ static char *find(struct snap *s, int off1, const union addr *a1, int off2, cons
 	for (i = 0; i < s->n; i++) {
 		char *p = s->p + i * s->ret;
 
-		if (memcmp(p + off1, ip_of(a1, six), len) || memcmp(p + off2, ip_of(a2, six), len))
+		if (memcmp(p + off1, ip_of(a1, six), len) ||
+		    memcmp(p + off2, ip_of(a2, six), len))
 			continue;
 		hit = p;
 		++*count;
@@ -87,8 +91,9 @@ static void connections(const struct api_case *c)
 	tx = u64_at(p, 0);
 	rx = u64_at(p, 8);
 	note("transport=%.16s", p + tr);
-	r("padded", !memcmp(p + tr + strlen(p + tr), nothing, 16 - strlen(p + tr)));
-	/* somebody may be transmitting just now */
+	r("padded",
+	  !memcmp(p + tr + strlen(p + tr), nothing, 16 - strlen(p + tr)));
+	/* Another context may be transmitting: ignore the flag. */
 	r("flags", p[six ? 64 : 40] & ~RDS_INFO_CONNECTION_FLAG_SENDING);
 	if (!six)
 		r("tos", p[41]);
@@ -100,7 +105,7 @@ static void connections(const struct api_case *c)
 	r("rx", u64_at(p, 8) - rx);
 }
 
-/* Only from one's own namespace, IPv4 ids without IPv6. */
+/* Dumps have records of the socket's own namespace only. */
 static void foreign(const struct api_case *c)
 {
 	struct link l = link_open(TCP4), m = link_open(TCP6);
@@ -173,10 +178,11 @@ static void recv_messages(const struct api_case *c)
 	need(send_to(l.tx, &l.to, 77, 0) == 77);
 	need(send_to(l.tx, &l.to, 78, 0) == 78);
 	link_sync(&l);
-	message_record(c, RDS_INFO_RECV_MESSAGES, RDS6_INFO_RECV_MESSAGES, l.rx, &l.to, &l.from);
+	message_record(c, RDS_INFO_RECV_MESSAGES, RDS6_INFO_RECV_MESSAGES, l.rx,
+		       &l.to, &l.from);
 }
 
-/* Nothing is dialled up to the host that is not there: all messages wait unsent. */
+/* No connection to an absent host comes up: all messages wait unsent. */
 static void send_messages(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0);
@@ -184,8 +190,10 @@ static void send_messages(const struct api_case *c)
 
 	need(send_to(fd, &to, 77, MSG_DONTWAIT) == 77);
 	need(send_to(fd, &to, 78, MSG_DONTWAIT) == 78);
-	message_record(c, RDS_INFO_SEND_MESSAGES, RDS6_INFO_SEND_MESSAGES, fd, &me, &to);
-	message_record(c, RDS_INFO_RETRANS_MESSAGES, RDS6_INFO_RETRANS_MESSAGES, fd, &me, &to);
+	message_record(c, RDS_INFO_SEND_MESSAGES, RDS6_INFO_SEND_MESSAGES, fd,
+		       &me, &to);
+	message_record(c, RDS_INFO_RETRANS_MESSAGES, RDS6_INFO_RETRANS_MESSAGES,
+		       fd, &me, &to);
 }
 
 static uint64_t inode(int fd)
@@ -225,7 +233,8 @@ static void sockets(const struct api_case *c)
 	if (!p)
 		bail("bound socket not listed");
 	r("sndbuf", u32_at(p, 0));
-	r("addr", !memcmp(p + 4, &me.in.sin_addr, 4) && !memcmp(p + 8, &to.in.sin_addr, 4));
+	r("addr", !memcmp(p + 4, &me.in.sin_addr, 4) &&
+			  !memcmp(p + 8, &to.in.sin_addr, 4));
 	r("ports", be16_at(p, 12) == addr_port(&me) && be16_at(p, 14) == 4711);
 	r("rcvbuf", u32_at(p, 16));
 }
@@ -249,7 +258,8 @@ static void sockets6(const struct api_case *c)
 	if (!p)
 		bail("bound socket not listed");
 	r("sndbuf", u32_at(p, 0));
-	r("addr", !memcmp(p + 4, &me.in6.sin6_addr, 16) && !memcmp(p + 20, &to.in6.sin6_addr, 16));
+	r("addr", !memcmp(p + 4, &me.in6.sin6_addr, 16) &&
+			  !memcmp(p + 20, &to.in6.sin6_addr, 16));
 	r("ports", be16_at(p, 36) == addr_port(&me) && be16_at(p, 38) == 4711);
 	r("rcvbuf", u32_at(p, 40));
 }
@@ -303,7 +313,7 @@ const struct api_case records_cases[] = {
 	  .num2 = 1 },
 	{ "records.recv.self4", recv_messages, "size=26 " RECV, .num = SELF4 },
 	{ "records.recv.lo6", recv_messages, "size=50 " RECV, .num = LO6, .num2 = 1 },
-	/* in-tree 6.12 leaves the addresses of waiting messages zero in the IPv4 dump */
+	/* In-tree 6.12 shows zero addresses of waiting messages (IPv4 dump). */
 	{ "records.send", send_messages,
 	  "size=26 records=0 mine=2 len=77 flags=0 tos=0 seq=1 size=26 records=0 mine=0",
 	  "size=26 " QUEUED " size=26 records=0 mine=0" },

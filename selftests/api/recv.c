@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* recvmsg: the points of the reference's list. */
+/* recvmsg(): the rules of protocol.rst 5.8. */
 #include "api.h"
 
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static void odd_flags(const struct api_case *c)
 	x = rx_msg(l.rx, b, 8, 0, MSG_ERRQUEUE);
 	rx_note("errqueue", &x);
 	for (bit = 2; bit < 31; bit++) {
-		/* these are looked at elsewhere */
+		/* MSG_TRUNC and MSG_ERRQUEUE have checks of their own. */
 		if (1 << bit == MSG_TRUNC || 1 << bit == MSG_ERRQUEUE)
 			continue;
 		need(send_to(l.tx, &l.to, 3, 0) == 3);
@@ -86,7 +86,8 @@ static void plain(const struct api_case *c)
 	rx_note("recv", &x);
 	r("same", filled(b, 20, 20));
 	r("from", addr_eq(&x.from, &l.from));
-	r("scope", l.from.sa.sa_family == AF_INET6 ? (long)x.from.in6.sin6_scope_id : 0);
+	r("scope",
+	  l.from.sa.sa_family == AF_INET6 ? (long)x.from.in6.sin6_scope_id : 0);
 	need(send_to(l.tx, &l.to, 0, 0) == 0);
 	x = rx_msg(l.rx, b, 64, 64, 0);
 	rx_note("zero", &x);
@@ -142,7 +143,7 @@ static void peeked(const struct api_case *c)
 	rx_note("none", &x);
 }
 
-/* Messages of one sender come in order, those that wait are found by the next receive. */
+/* Messages of one sender are received in the order sent. */
 static void ordered(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -160,7 +161,7 @@ static void ordered(const struct api_case *c)
 	note("ok");
 }
 
-/* The kernel writes no more of the name than there is room for, and tells its whole length. */
+/* The kernel cuts the name to the room given, and returns its whole length. */
 static void name_room(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -170,7 +171,9 @@ static void name_room(const struct api_case *c)
 	for (len = 0; len <= 40; len++) {
 		unsigned char nm[128];
 		struct iovec iov = { b, 4 };
-		struct msghdr m = { .msg_name = nm, .msg_namelen = len, .msg_iov = &iov,
+		struct msghdr m = { .msg_name = nm,
+				    .msg_namelen = len,
+				    .msg_iov = &iov,
 				    .msg_iovlen = 1 };
 
 		memset(nm, 0x55, sizeof(nm));
@@ -178,19 +181,25 @@ static void name_room(const struct api_case *c)
 		need(recvmsg(l.rx, &m, 0) == 1);
 		for (i = len; i < 128; i++)
 			if (nm[i] != 0x55)
-				bail("byte %d of the name written with room for %d", i, len);
+				bail("byte %d of the name written with room for %d",
+				     i, len);
 		sweep(len, m.msg_namelen);
 	}
 	sweep_end(NULL);
 }
 
-/* A receive without a name, and one that has nothing to say, leave the caller's bytes alone. */
+/*
+ * A receive that returns no message leaves the name buffer alone; one that
+ * does writes nothing behind the address. A NULL name is allowed.
+ */
 static void name_unset(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
 	unsigned char nm[128];
 	struct iovec iov = { nm, 0 };
-	struct msghdr m = { .msg_name = nm, .msg_namelen = sizeof(nm), .msg_iov = &iov,
+	struct msghdr m = { .msg_name = nm,
+			    .msg_namelen = sizeof(nm),
+			    .msg_iov = &iov,
 			    .msg_iovlen = 1 };
 	unsigned int i, touched = 0;
 	char b[4];
@@ -206,13 +215,15 @@ static void name_unset(const struct api_case *c)
 	m.msg_iov->iov_len = 4;
 	r("unnamed", recvmsg(l.rx, &m, 0));
 	need(send_to(l.tx, &l.to, 1, 0) == 1);
-	m = (struct msghdr){ .msg_name = nm, .msg_namelen = sizeof(nm), .msg_iov = &iov,
+	m = (struct msghdr){ .msg_name = nm,
+			     .msg_namelen = sizeof(nm),
+			     .msg_iov = &iov,
 			     .msg_iovlen = 1 };
 	need(recvmsg(l.rx, &m, 0) == 1);
 	for (i = addr_len(&l.from); i < sizeof(nm); i++)
 		touched += nm[i] != 0x55;
 	r("tail_touched", touched);
-	/* the eight bytes behind an IPv4 address are zero, not what the kernel had there */
+	/* sin_zero of an IPv4 name is zero: no kernel memory leaks. */
 	if (l.from.sa.sa_family == AF_INET) {
 		for (i = 8; i < 16; i++)
 			touched += nm[i] != 0;
@@ -274,7 +285,8 @@ static void interrupted(const struct api_case *c)
 
 static void restarted(const struct api_case *c)
 {
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct sigaction sa = { .sa_handler = on_signal,
+				.sa_flags = SA_RESTART };
 	struct link l = link_open(SELF4);
 	struct timeval none = { 0 };
 	pthread_t t;
@@ -322,7 +334,7 @@ static void batch(const struct api_case *c)
 	sweep_end("len");
 }
 
-/* Received but unread is thrown away by close, the port is free again at once. */
+/* close() drops messages that were not read; the port is free at once. */
 static void closed_unread(const struct api_case *c)
 {
 	struct link l = link_open(c->num);

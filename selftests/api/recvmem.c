@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* recvmsg and user memory that is not there: what stays queued and what is gone. */
+/* recvmsg() and user memory that faults: which messages stay queued. */
 #include "api.h"
 
 static void payload(const struct api_case *c)
@@ -33,7 +33,7 @@ static bool two_queued(void *fd)
 	return s.n >= 2;
 }
 
-/* What could not be copied stays in front of what came after it. */
+/* A message that could not be copied stays in front of later messages. */
 static void second_vector(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -56,7 +56,9 @@ static void headers(const struct api_case *c)
 	struct link l = link_open(c->num);
 	char b[64], ctl[64];
 	struct iovec iov = { b, sizeof(b) };
-	struct msghdr m = { .msg_name = page_hole(0), .msg_namelen = 28, .msg_iov = &iov,
+	struct msghdr m = { .msg_name = page_hole(0),
+			    .msg_namelen = 28,
+			    .msg_iov = &iov,
 			    .msg_iovlen = 1 };
 	struct rx x;
 
@@ -78,7 +80,10 @@ static void headers(const struct api_case *c)
 	rx_note("queued", &x);
 }
 
-/* Control memory: the timestamp cannot be stored. Often, to show a leaked message. */
+/*
+ * The timestamp cannot be stored because control memory faults; repeated 300
+ * times, so that a leak of messages shows.
+ */
 static void control(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -88,7 +93,9 @@ static void control(const struct api_case *c)
 
 	need(!set_int(l.rx, SOL_SOCKET, SO_TIMESTAMP, 1));
 	for (i = 0; i < 300; i++) {
-		struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = page_hole(0),
+		struct msghdr m = { .msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = page_hole(0),
 				    .msg_controllen = 64 };
 		long ret;
 
@@ -102,7 +109,7 @@ static void control(const struct api_case *c)
 	r("left", recv(l.rx, b, sizeof(b), MSG_DONTWAIT) < 0 ? -errno : 0);
 }
 
-/* With less room than the timestamp takes, every size. */
+/* Every size of control memory from 0 to more than a timestamp takes. */
 static void control_room(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -116,13 +123,18 @@ static void control_room(const struct api_case *c)
 		need(send_to(l.tx, &l.to, 4, 0) == 4);
 		x = rx_msg(l.rx, b, sizeof(b), i, 0);
 		need(x.ret == 4);
-		need(x.ctllen == (i < 16 ? 0u : i < 32 ? (unsigned int)i : 32u));
+		need(x.ctllen == (i < 16 ? 0u :
+				  i < 32 ? (unsigned int)i :
+					   32u));
 		sweep(i, !!(x.flags & MSG_CTRUNC));
 	}
 	sweep_end(NULL);
 }
 
-/* A peek that faults takes nothing away either, and accounting does not drift. */
+/*
+ * Receives and peeks that fault leave the message queued, and the receive
+ * buffer's accounting does not drift.
+ */
 static void many_faults(const struct api_case *c)
 {
 	struct link l = link_open(c->num);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Old accidents that the other tables do not show in passing; named after their records. */
+/*
+ * Past bugs that no other table covers; cases that test a CVE have its number
+ * in their name.
+ */
 #include "api.h"
 
 #include <fcntl.h>
@@ -8,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-/* Runs in a namespace of its own, in a process of its own. */
+/* Run @fn(@i) in a new process, in a new network namespace. */
 static void in_new_ns(void (*fn)(int i), int i)
 {
 	int status;
@@ -27,7 +30,8 @@ static void in_new_ns(void (*fn)(int i), int i)
 
 static void lo_up(void)
 {
-	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	struct ifreq ifr = { .ifr_name = "lo",
+			     .ifr_flags = IFF_UP | IFF_RUNNING };
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
 	if (ioctl(fd, SIOCSIFFLAGS, &ifr))
@@ -35,7 +39,10 @@ static void lo_up(void)
 	close(fd);
 }
 
-/* TCP to the listener and out: a half-open request must not outlive its namespace. */
+/*
+ * Connect to the listener and leave: a half-open TCP request must not outlive
+ * its namespace.
+ */
 static void knock(int i)
 {
 	union addr a = addr_of("127.0.0.1", 16385);
@@ -44,7 +51,8 @@ static void knock(int i)
 	if (i % 2)
 		lo_up();
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	if (connect(fd, &a.sa, sizeof(a.in)) && errno != EINPROGRESS && errno != ENETUNREACH)
+	if (connect(fd, &a.sa, sizeof(a.in)) && errno != EINPROGRESS &&
+	    errno != ENETUNREACH)
 		_exit(4);
 }
 
@@ -58,14 +66,14 @@ static void listener_exit(const struct api_case *c)
 	note("ok");
 }
 
-/* The namespace goes while a path is being dialled. */
+/* The namespace is removed while a path is being dialled. */
 static void dial_hole(int i)
 {
 	union addr to;
 	int fd;
 
 	lo_up();
-	/* a host that does not answer, or none at all on the way */
+	/* Odd rounds: the peer does not answer; even rounds: no route. */
 	if (system("printf '%s\\n' 'link add d0 type dummy' 'addr add 10.78.0.1/24 dev d0' "
 		   "'link set d0 up' | ip -batch -"))
 		_exit(6);
@@ -87,12 +95,14 @@ static void dial_exit(const struct api_case *c)
 	note("ok");
 }
 
-/* Opens the file in a namespace of its own, hands it over and ends. */
+/* Open the file in a new namespace, pass it to the parent over @conn, exit. */
 static void hand_over(int conn, const char *path)
 {
 	struct iovec iov = { "x", 1 };
 	struct ctl k = { 0 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = k.b };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = k.b };
 	int fd;
 
 	if (unshare(CLONE_NEWNET))
@@ -105,7 +115,7 @@ static void hand_over(int conn, const char *path)
 	_exit(sendmsg(conn, &m, 0) != 1);
 }
 
-/* A sysctl file open across the end of its namespace. */
+/* A sysctl file stays open, and is written, after the end of its namespace. */
 static void sysctl_exit(const struct api_case *c)
 {
 	int pair[2], i, k, status;
@@ -119,7 +129,8 @@ static void sysctl_exit(const struct api_case *c)
 		pid_t pid = fork();
 
 		if (!pid)
-			hand_over(pair[1], "/proc/sys/net/rds/tcp/rds_tcp_sndbuf");
+			hand_over(pair[1],
+				  "/proc/sys/net/rds/tcp/rds_tcp_sndbuf");
 		need(waitpid(pid, &status, 0) == pid);
 		if (status)
 			bail("process ended with %x", status);
@@ -127,15 +138,15 @@ static void sysctl_exit(const struct api_case *c)
 		fd = rx_cmsg(&x, SOL_SOCKET, SCM_RIGHTS, NULL);
 		need(fd);
 		for (k = 0; k < 50; k++)
-			if (pwrite(*fd, "10000", 5, 0) < 0 && errno != ENOENT && errno != EINVAL &&
-			    errno != ENODEV)
+			if (pwrite(*fd, "10000", 5, 0) < 0 && errno != ENOENT &&
+			    errno != EINVAL && errno != ENODEV)
 				bail("write: %d", errno);
 		close(*fd);
 	}
 	note("ok");
 }
 
-/* A link that goes away while its link-local address is bound. */
+/* A link comes and goes while sockets bind its link-local address. */
 static void scoped_bind(const struct api_case *c)
 {
 	pid_t pid = fork();
@@ -151,7 +162,7 @@ static void scoped_bind(const struct api_case *c)
 		int fd = sock();
 		long ret = do_bind(fd, "fe80::9%v9", 4001);
 
-		/* without the device its name is no scope: 0 */
+		/* EINVAL: addr_of() makes the name of an absent v9 scope 0. */
 		if (ret && ret != -EADDRNOTAVAIL && ret != -EINVAL)
 			bail("bind: %ld", ret);
 		close(fd);
@@ -159,12 +170,13 @@ static void scoped_bind(const struct api_case *c)
 	r("links", status);
 }
 
-/* Payload in a huge page, and across the small pages of one: the stream stays whole. */
+/* Payload inside a huge page, across borders of small pages, arrives intact. */
 static void huge_pages(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
 	size_t two = 2 << 20;
-	char *map = mmap(NULL, 2 * two, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *map = mmap(NULL, 2 * two, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *p = (char *)(((uintptr_t)map + two - 1) & ~(two - 1));
 	static char b[100000];
 	uint32_t cookie = 1;
@@ -179,7 +191,8 @@ static void huge_pages(const struct api_case *c)
 		size_t off = i * 130000 + i * 17, len = 3000 + i * 5000;
 		long n;
 
-		ctl_add(&k, SOL_RDS, RDS_CMSG_ZCOPY_COOKIE, &cookie, sizeof(cookie));
+		ctl_add(&k, SOL_RDS, RDS_CMSG_ZCOPY_COOKIE, &cookie,
+			sizeof(cookie));
 		n = send_msg(l.tx, &l.to, p + off, len, user_mode ? NULL : &k,
 			     user_mode ? 0 : MSG_ZEROCOPY);
 		if (n != (long)len)
@@ -191,7 +204,7 @@ static void huge_pages(const struct api_case *c)
 	note("ok");
 }
 
-/* Failing sends and receives without end leave the socket as it was. */
+/* 1500 rounds of failing sends leave the socket usable. */
 static void error_storm(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -201,15 +214,18 @@ static void error_storm(const struct api_case *c)
 	int i;
 
 	for (i = 0; i < 1500; i++) {
-		need(send_msg(l.tx, &l.to, hole, 2, NULL, MSG_DONTWAIT) == -EFAULT);
-		need(send_msg(l.tx, &bad, "x", 1, NULL, MSG_DONTWAIT) == -EINVAL);
-		need(send_msg(l.tx, &l.to, "x", 1, NULL, MSG_MORE) == -EOPNOTSUPP);
+		need(send_msg(l.tx, &l.to, hole, 2, NULL, MSG_DONTWAIT) ==
+		     -EFAULT);
+		need(send_msg(l.tx, &bad, "x", 1, NULL, MSG_DONTWAIT) ==
+		     -EINVAL);
+		need(send_msg(l.tx, &l.to, "x", 1, NULL, MSG_MORE) ==
+		     -EOPNOTSUPP);
 	}
 	need(send_to(l.tx, &l.to, 8, 0) == 8);
 	r("recv", recv(l.rx, b, 8, 0));
 }
 
-/* Pings in numbers, to a socket that answers none of them itself. */
+/* 300 pings to port 0, which RDS answers without a socket. */
 static void ping_storm(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -218,10 +234,11 @@ static void ping_storm(const struct api_case *c)
 	int i, n = 0;
 
 	to.in.sin_port = 0;
-	/* few enough at once for a stack that bounds the answers it queues */
+	/* Batches of 30: a stack may bound the pongs that it queues. */
 	while (n < 300) {
 		for (i = 0; i < 30; i++)
-			need(send_to(l.tx, &to, i & 7, MSG_DONTWAIT) == (i & 7));
+			need(send_to(l.tx, &to, i & 7, MSG_DONTWAIT) ==
+			     (i & 7));
 		for (i = 0; i < 30; i++, n++) {
 			struct rx x = rx_msg(l.tx, b, 4, 0, 0);
 
@@ -232,7 +249,7 @@ static void ping_storm(const struct api_case *c)
 	r("pongs", n);
 }
 
-/* Sockets and destinations in numbers: nothing of them is left in the dumps but connections. */
+/* 200 sockets are in the socket dump while they are open, and not after. */
 static void many_sockets(const struct api_case *c)
 {
 	struct snap s;
@@ -252,7 +269,7 @@ static void many_sockets(const struct api_case *c)
 	r("left", s.n - before);
 }
 
-/* The listener's reach: what is not RDS is no harm to a working link. */
+/* TCP connections to the listener that are not RDS harm no working link. */
 static void stray_tcp(const struct api_case *c)
 {
 	struct link l = link_open(c->num);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The result string of a case: labels and values, runs of equal values folded. */
+/* The result string of a case: labels and values; equal values are folded. */
 #include "api.h"
 
 #include <stdarg.h>
@@ -15,7 +15,8 @@ static struct {
 
 static void add(const char *text)
 {
-	int n = snprintf(result->text + result->len, sizeof(result->text) - result->len, "%s%s",
+	int n = snprintf(result->text + result->len,
+			 sizeof(result->text) - result->len, "%s%s",
 			 result->len ? " " : "", text);
 
 	result->len += n;
@@ -62,17 +63,20 @@ static void run_flush(void)
 	if (!run.any)
 		return;
 	if (run.first == run.last)
-		run.len += snprintf(run.text + run.len, sizeof(run.text) - run.len, "%s%ld:%s", sep,
+		run.len += snprintf(run.text + run.len,
+				    sizeof(run.text) - run.len, "%s%ld:%s", sep,
 				    run.first, val_name(run.value, buf));
 	else
-		run.len += snprintf(run.text + run.len, sizeof(run.text) - run.len, "%s%ld-%ld:%s",
-				    sep, run.first, run.last, val_name(run.value, buf));
+		run.len += snprintf(run.text + run.len,
+				    sizeof(run.text) - run.len, "%s%ld-%ld:%s",
+				    sep, run.first, run.last,
+				    val_name(run.value, buf));
 	if (run.len >= sizeof(run.text))
 		bail("sweep too long");
 	run.any = false;
 }
 
-/* Neighbouring numbers with the same value become one range. */
+/* Consecutive numbers with the same value become one range. */
 void sweep(long i, long v)
 {
 	if (run.any && run.last == i - 1 && run.value == v) {

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* sendmsg: flags, destinations, sizes, the send queue. Numbers are the rows of the check order. */
+/*
+ * sendmsg(): flags, destinations, sizes, the send queue. Numbers in the names
+ * of cases are rows of the check order (protocol.rst 5.6).
+ */
 #include "api.h"
 
 #include <fcntl.h>
 #include <net/if.h>
 
-/* Bits the kernel itself takes away, or not, before the protocol sees them, by version and configuration. */
+/*
+ * Flag bits that sendmsg(2) clears before the protocol sees them, or passes on,
+ * depending on the kernel's version and configuration.
+ */
 #define INTERNAL	(1u << 16 | 1u << 17 | 1u << 20 | 1u << 27 | 1u << 31)
 
-/* Row 1: every flag bit by itself. */
+/* protocol.rst 5.6.1: every flag bit by itself. */
 static void flags(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -16,7 +22,8 @@ static void flags(const struct api_case *c)
 
 	for (bit = 0; bit < 32; bit++)
 		if (!(INTERNAL & 1u << bit))
-			sweep(bit, send_msg(l.tx, &l.to, "x", 1, NULL, 1u << bit));
+			sweep(bit,
+			      send_msg(l.tx, &l.to, "x", 1, NULL, 1u << bit));
 	sweep_end(NULL);
 }
 
@@ -48,7 +55,7 @@ static void written(const struct api_case *c)
 	rx_note("recv", &x);
 }
 
-/* Row 2: lengths of the name. */
+/* protocol.rst 5.6.2: lengths of the name. */
 static void name_len(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -56,7 +63,9 @@ static void name_len(const struct api_case *c)
 	int len;
 
 	for (len = 0; len <= 132; len++) {
-		struct msghdr m = { .msg_name = &l.to, .msg_namelen = len, .msg_iov = &iov,
+		struct msghdr m = { .msg_name = &l.to,
+				    .msg_namelen = len,
+				    .msg_iov = &iov,
 				    .msg_iovlen = 1 };
 
 		sweep(len, sendmsg(l.tx, &m, 0) < 0 ? -errno : 0);
@@ -69,7 +78,9 @@ static void name_family(const struct api_case *c)
 	int fd = bound(NS_A, A4, 0), f;
 	union addr a = addr_of(A4, 4000);
 	struct iovec iov = { "x", 1 };
-	struct msghdr m = { .msg_name = &a, .msg_namelen = sizeof(a), .msg_iov = &iov,
+	struct msghdr m = { .msg_name = &a,
+			    .msg_namelen = sizeof(a),
+			    .msg_iov = &iov,
 			    .msg_iovlen = 1 };
 
 	(void)c;
@@ -107,7 +118,7 @@ static void mapped(const struct api_case *c)
 	rx_note("recv", &x);
 }
 
-/* Rows 3 and 4. */
+/* protocol.rst 5.6.3 and 5.6.4. */
 static void no_dest(const struct api_case *c)
 {
 	int fd = sock(), b = bound(NS_A, A4, 0), half = sock();
@@ -127,7 +138,7 @@ static void no_dest(const struct api_case *c)
 	r("fault_unbound", send_msg(sock(), &to, (void *)8, 1, NULL, 0));
 }
 
-/* Row 6. */
+/* protocol.rst 5.6.6. */
 static void scopes(const struct api_case *c)
 {
 	char ll[64];
@@ -149,7 +160,7 @@ static void scopes(const struct api_case *c)
 	r("from_scope", x.from.in6.sin6_scope_id == to.in6.sin6_scope_id);
 }
 
-/* Rows 8 and 9: sizes around the limits. */
+/* protocol.rst 5.6.8 and 5.6.9: sizes around the limits. */
 static void size_limit(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -181,8 +192,10 @@ static void one_mib(const struct api_case *c)
 
 static void sizes(const struct api_case *c)
 {
-	static const int len[] = { 0, 1, 47, 48, 49, 1000, 1448, 1500, 4047, 4048, 4095, 4096, 4097,
-				   8191, 8192, 8193, 32768, 65535, 65536, 65537, 100000 };
+	static const int len[] = { 0,	  1,	 47,	48,   49,    1000,
+				   1448,  1500,	 4047,	4048, 4095,  4096,
+				   4097,  8191,	 8192,	8193, 32768, 65535,
+				   65536, 65537, 100000 };
 	struct link l = link_open(c->num);
 	static char buf[200000];
 	unsigned int i;
@@ -192,7 +205,8 @@ static void sizes(const struct api_case *c)
 
 		r(NULL, send_to(l.tx, &l.to, len[i], 0));
 		x = rx_msg(l.rx, buf, sizeof(buf), 0, 0);
-		if (x.ret != len[i] || !filled(buf, len[i], len[i]) || !addr_eq(&x.from, &l.from))
+		if (x.ret != len[i] || !filled(buf, len[i], len[i]) ||
+		    !addr_eq(&x.from, &l.from))
 			bail("message of %d bytes came as %ld", len[i], x.ret);
 	}
 }
@@ -202,7 +216,9 @@ static void vectors(const struct api_case *c)
 	struct link l = link_open(c->num);
 	static char in[3000], out[4096];
 	struct iovec iov[1024], big[2];
-	struct msghdr m = { .msg_name = &l.to, .msg_namelen = addr_len(&l.to), .msg_iov = iov };
+	struct msghdr m = { .msg_name = &l.to,
+			    .msg_namelen = addr_len(&l.to),
+			    .msg_iov = iov };
 	struct rx x;
 	int i;
 
@@ -231,11 +247,12 @@ static void vectors(const struct api_case *c)
 	r("same", filled(out, 3000, 3));
 }
 
-/* Row 20: a queue towards a silent host, to the byte. */
+/* protocol.rst 5.6.20: a queue towards a silent host, to the byte. */
 static void queue_full(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0), i;
-	union addr to = addr_of(HOLE4, 4000), other = addr_of("10.0.0.98", 4000);
+	union addr to = addr_of(HOLE4, 4000),
+		   other = addr_of("10.0.0.98", 4000);
 
 	(void)c;
 	need(!set_int(fd, SOL_SOCKET, SO_SNDBUF, 1));
@@ -256,7 +273,7 @@ static void queue_full(const struct api_case *c)
 	r("lowered", send_to(fd, &to, 1, MSG_DONTWAIT));
 }
 
-/* Exactly the limit queued is full, one byte less is not. */
+/* A queue of exactly the limit is full, one byte less is not. */
 static void queue_edge(const struct api_case *c)
 {
 	union addr to = addr_of(HOLE4, 4000);
@@ -286,14 +303,14 @@ static void send_timeout(const struct api_case *c)
 	t = now_ms();
 	r("blocking", send_to(fd, &to, 10, 0));
 	t = now_ms() - t;
-	/* Guests with two clocks (emulated ones) see them go apart. */
+	/* In emulated guests two clocks drift apart: accept 75 ms for 100. */
 	r("waited", t >= 75);
 	r("dontwait", send_to(fd, &to, 10, MSG_DONTWAIT));
 	need(!fcntl(fd, F_SETFL, O_NONBLOCK));
 	r("nonblock", send_to(fd, &to, 10, 0));
 }
 
-/* Unknown hosts and ports nobody holds are never reported. */
+/* Sends to unknown hosts and to unbound ports report no error. */
 static void unheard(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0);
@@ -307,10 +324,13 @@ static void unheard(const struct api_case *c)
 	r("error", get_int(fd, SOL_SOCKET, SO_ERROR));
 }
 
-#define FLAGS_REST "15:EOPNOTSUPP,18-19:EOPNOTSUPP,21-25:EOPNOTSUPP,26:EINVAL,28-30:EOPNOTSUPP"
-#define FLAGS_WANT "0-5:EOPNOTSUPP,6:1,7-" FLAGS_REST
-/* MSG_EOR and MSG_NOSIGNAL, which say nothing that RDS does otherwise */
-#define FLAGS_OURS "0-5:EOPNOTSUPP,6-7:1,8-13:EOPNOTSUPP,14:1," FLAGS_REST
+#define FLAGS_REST(bit19) "15:EOPNOTSUPP," bit19 ",21-25:EOPNOTSUPP,26:EINVAL,28-30:EOPNOTSUPP"
+#define FLAGS_WANT(bit19) "0-5:EOPNOTSUPP,6:1,7-" FLAGS_REST(bit19)
+/* Ours accepts MSG_EOR (bit 7) and MSG_NOSIGNAL (bit 14): no effect on RDS */
+#define FLAGS_OURS(bit19) "0-5:EOPNOTSUPP,6-7:1,8-13:EOPNOTSUPP,14:1," FLAGS_REST(bit19)
+#define FLAGS_TO_6 FLAGS_WANT("18-19:EOPNOTSUPP"), FLAGS_OURS("18-19:EOPNOTSUPP"), C_TO_6
+/* Bit 19 is MSG_NO_SHARED_FRAGS: sendmsg(2) clears it before RDS sees it. */
+#define FLAGS_FROM_7 FLAGS_WANT("18:EOPNOTSUPP,19:1"), FLAGS_OURS("18:EOPNOTSUPP,19:1"), C_FROM_7
 #define SIZES_WANT "0 1 47 48 49 1000 1448 1500 4047 4048 4095 4096 4097 8191 8192 8193 32768 " \
 	"65535 65536 65537 100000"
 #define ONE_MIB_WANT "max=1048576 max+1=EMSGSIZE recv=1048576/16 same=1"
@@ -324,9 +344,12 @@ static void unheard(const struct api_case *c)
 #define NAME_BAD "unbound=EINVAL v4=EINVAL v6=EINVAL"
 
 const struct api_case send_cases[] = {
-	{ "send.row1_flags.tcp4", flags, FLAGS_WANT, FLAGS_OURS, .num = TCP4 },
-	{ "send.row1_flags.self6", flags, FLAGS_WANT, FLAGS_OURS, .num = SELF6 },
-	{ "send.row1_flags.lo4", flags, FLAGS_WANT, FLAGS_OURS, .num = LO4 },
+	{ "send.row1_flags.tcp4", flags, FLAGS_TO_6, .num = TCP4 },
+	{ "send.row1_flags.tcp4", flags, FLAGS_FROM_7, .num = TCP4 },
+	{ "send.row1_flags.self6", flags, FLAGS_TO_6, .num = SELF6 },
+	{ "send.row1_flags.self6", flags, FLAGS_FROM_7, .num = SELF6 },
+	{ "send.row1_flags.lo4", flags, FLAGS_TO_6, .num = LO4 },
+	{ "send.row1_flags.lo4", flags, FLAGS_FROM_7, .num = LO4 },
 	{ "send.row1_first", flag_first,
 	  "nosignal_unbound=EOPNOTSUPP nosignal_bad_name=EOPNOTSUPP two=EOPNOTSUPP",
 	  "nosignal_unbound=ENOTCONN nosignal_bad_name=EINVAL two=EOPNOTSUPP" },

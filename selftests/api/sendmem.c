@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* sendmsg and user memory that is not there, at every copy (rows 7 and 14). */
+/*
+ * sendmsg() and user memory that faults, at every copy
+ * (protocol.rst 5.6.7 and 5.6.14).
+ */
 #include "api.h"
 
 /* The payload ends in a page without access after n good bytes. */
 static void payload(const struct api_case *c)
 {
-	static const int good[] = { 0, 1, 47, 48, 100, 4095, 4096, 4097, 8192, 20000 };
+	static const int good[] = { 0,	  1,	47,   48,   100,
+				    4095, 4096, 4097, 8192, 20000 };
 	struct link l = link_open(c->num);
 	unsigned int i;
 	struct rx x;
 	char b[4];
 
 	for (i = 0; i < ARRAY_SIZE(good); i++)
-		sweep(good[i], send_msg(l.tx, &l.to, page_hole(good[i]), good[i] + 1, NULL, 0));
+		sweep(good[i], send_msg(l.tx, &l.to, page_hole(good[i]),
+					good[i] + 1, NULL, 0));
 	sweep_end(NULL);
-	r("kernel", send_msg(l.tx, &l.to, (void *)0xffff888000000000ul, 16, NULL, 0));
+	r("kernel",
+	  send_msg(l.tx, &l.to, (void *)0xffff888000000000ul, 16, NULL, 0));
 	r("null", send_msg(l.tx, &l.to, NULL, 16, NULL, 0));
-	/* none of them left a message or took room */
+	/* No failed send left a message or took room in the send queue. */
 	r("after", send_msg(l.tx, &l.to, "ok", 2, NULL, 0));
 	x = rx_msg(l.rx, b, sizeof(b), 0, 0);
 	rx_note("recv", &x);
@@ -27,7 +33,9 @@ static void second_vector(const struct api_case *c)
 	struct link l = link_open(c->num);
 	char b[4096] = "";
 	struct iovec iov[3] = { { b, 4096 }, { page_hole(0), 100 }, { b, 10 } };
-	struct msghdr m = { .msg_name = &l.to, .msg_namelen = addr_len(&l.to), .msg_iov = iov,
+	struct msghdr m = { .msg_name = &l.to,
+			    .msg_namelen = addr_len(&l.to),
+			    .msg_iov = iov,
 			    .msg_iovlen = 3 };
 
 	r("sendmsg", sendmsg(l.tx, &m, 0) < 0 ? -errno : 0);
@@ -39,7 +47,9 @@ static void headers(const struct api_case *c)
 {
 	struct link l = link_open(SELF4);
 	struct iovec iov = { "x", 1 };
-	struct msghdr m = { .msg_name = page_hole(0), .msg_namelen = 16, .msg_iov = &iov,
+	struct msghdr m = { .msg_name = page_hole(0),
+			    .msg_namelen = 16,
+			    .msg_iov = &iov,
 			    .msg_iovlen = 1 };
 
 	(void)c;
@@ -65,7 +75,10 @@ static void headers(const struct api_case *c)
 	r("fd", sendmsg(-1, &m, 0) < 0 ? -errno : 0);
 }
 
-/* A failing copy leaves nothing in the queue: as many as would fill it twice, then a full one. */
+/*
+ * A failing copy leaves nothing in the send queue: ten messages of 1001 bytes
+ * fail, more than the queue holds, and one that fills the queue still fits.
+ */
 static void not_charged(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -74,7 +87,8 @@ static void not_charged(const struct api_case *c)
 
 	need(!set_int(l.tx, SOL_SOCKET, SO_SNDBUF, 1));
 	for (i = 0; i < 10; i++)
-		if (send_msg(l.tx, &l.to, p, 1001, NULL, MSG_DONTWAIT) != -EFAULT)
+		if (send_msg(l.tx, &l.to, p, 1001, NULL, MSG_DONTWAIT) !=
+		    -EFAULT)
 			bail("no EFAULT at %d", i);
 	r("full", send_to(l.tx, &l.to, MIN_SNDBUF, MSG_DONTWAIT));
 }
@@ -92,7 +106,10 @@ static void read_only(const struct api_case *c)
 	r("same", !memcmp(b, text, sizeof(text)));
 }
 
-/* sendmmsg marks all but the last with a flag that is refused: only single ones get through. */
+/*
+ * sendmmsg() marks all messages but the last with a flag that RDS refuses
+ * (MSG_BATCH): only a single message gets through.
+ */
 static void many_messages(const struct api_case *c)
 {
 	static struct mmsghdr m[4];
@@ -103,8 +120,10 @@ static void many_messages(const struct api_case *c)
 
 	for (i = 0; i < 4; i++) {
 		iov[i] = (struct iovec){ b, i };
-		m[i].msg_hdr = (struct msghdr){ .msg_name = &l.to, .msg_namelen = addr_len(&l.to),
-						.msg_iov = &iov[i], .msg_iovlen = 1 };
+		m[i].msg_hdr = (struct msghdr){ .msg_name = &l.to,
+						.msg_namelen = addr_len(&l.to),
+						.msg_iov = &iov[i],
+						.msg_iovlen = 1 };
 	}
 	r("four", sendmmsg(l.tx, m, 4, 0) < 0 ? -errno : 0);
 	r("one", sendmmsg(l.tx, m + 3, 1, 0));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Thin wrappers around the system calls: results are values or negative error numbers. */
+/*
+ * Thin wrappers around system calls: results are values or negative error
+ * numbers.
+ */
 #include "api.h"
-
-#include <sys/time.h>
 
 static long res(long v)
 {
@@ -11,12 +12,11 @@ static long res(long v)
 
 int sock_in(enum ns ns)
 {
-	struct timeval tv = { 15 * time_scale, 0 };
 	int fd = ns_socket(ns, AF_RDS, SOCK_SEQPACKET, 0);
 
 	need(fd >= 0);
 	/* A lost message shows as ETIMEDOUT instead of a hang. */
-	need(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	set_timeo(fd, SO_RCVTIMEO, 15000 * time_scale);
 	return fd;
 }
 
@@ -25,7 +25,7 @@ int sock(void)
 	return sock_in(NS_A);
 }
 
-/* Port 0: one on lane 0. */
+/* A socket in @ns bound to @host; port 0 stands for a free port on lane 0. */
 int bound(enum ns ns, const char *host, int port)
 {
 	int fd = sock_in(ns);
@@ -38,15 +38,6 @@ int bound(enum ns ns, const char *host, int port)
 	if (err)
 		bail("bind %s:%d: %s", host, port, strerror(-err));
 	return fd;
-}
-
-union addr name_of(int fd)
-{
-	union addr a = { 0 };
-	socklen_t len = sizeof(a);
-
-	need(!getsockname(fd, &a.sa, &len));
-	return a;
 }
 
 int port_of(int fd)
@@ -90,7 +81,7 @@ long get_int(int fd, int level, int opt)
 	return v;
 }
 
-/* The number of the transport, or why it cannot be had. */
+/* Note the number of @fd's transport, or the error of getsockopt(). */
 void transport_note(const char *label, int fd)
 {
 	int v = 0;
@@ -100,13 +91,6 @@ void transport_note(const char *label, int fd)
 		r(label, -errno);
 	else
 		note("%s=%d", label, v);
-}
-
-void set_timeo(int fd, int opt, int ms)
-{
-	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
-
-	need(!setsockopt(fd, SOL_SOCKET, opt, &tv, sizeof(tv)));
 }
 
 void ctl_add(struct ctl *c, int level, int type, const void *data, size_t len)
@@ -120,8 +104,8 @@ void ctl_add(struct ctl *c, int level, int type, const void *data, size_t len)
 	c->len += CMSG_SPACE(len);
 }
 
-long send_msg(int fd, const union addr *to, const void *buf, size_t len, const struct ctl *c,
-	      int flags)
+long send_msg(int fd, const union addr *to, const void *buf, size_t len,
+	      const struct ctl *c, int flags)
 {
 	struct iovec iov = { (void *)buf, len };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -137,7 +121,7 @@ long send_msg(int fd, const union addr *to, const void *buf, size_t len, const s
 	return res(sendmsg(fd, &m, flags));
 }
 
-/* A message of len bytes of the pattern seeded with the length. */
+/* Send a message of @len bytes of the pattern whose seed is @len. */
 long send_to(int fd, const union addr *to, size_t len, int flags)
 {
 	static char buf[MAX_MSG + 4096];
@@ -151,8 +135,11 @@ struct rx rx_msg(int fd, void *buf, size_t len, size_t ctlroom, int flags)
 {
 	struct rx x = { 0 };
 	struct iovec iov = { buf, len };
-	struct msghdr m = { .msg_name = &x.from, .msg_namelen = sizeof(x.from), .msg_iov = &iov,
-			    .msg_iovlen = 1, .msg_control = ctlroom ? x.ctl : NULL,
+	struct msghdr m = { .msg_name = &x.from,
+			    .msg_namelen = sizeof(x.from),
+			    .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = ctlroom ? x.ctl : NULL,
 			    .msg_controllen = ctlroom };
 
 	need(ctlroom <= sizeof(x.ctl));
@@ -165,14 +152,19 @@ struct rx rx_msg(int fd, void *buf, size_t len, size_t ctlroom, int flags)
 	return x;
 }
 
-static const struct cmsghdr *next_cmsg(const struct rx *x, const struct cmsghdr *h)
+static const struct cmsghdr *next_cmsg(const struct rx *x,
+				       const struct cmsghdr *h)
 {
-	struct msghdr m = { .msg_control = (void *)x->ctl, .msg_controllen = x->ctllen };
+	struct msghdr m = { .msg_control = (void *)x->ctl,
+			    .msg_controllen = x->ctllen };
 
 	return h ? CMSG_NXTHDR(&m, (struct cmsghdr *)h) : CMSG_FIRSTHDR(&m);
 }
 
-/* "label=5/16+TRUNC:1.29(16)": return, length of the name, flags, control messages. */
+/*
+ * Note "label=5/16+TRUNC:1.29(16)": return value, length of the name, flags,
+ * control messages.
+ */
 void rx_note(const char *label, const struct rx *x)
 {
 	char text[512], buf[32];
@@ -183,13 +175,16 @@ void rx_note(const char *label, const struct rx *x)
 		r(label, x->ret);
 		return;
 	}
-	n = snprintf(text, sizeof(text), "%s=%s/%u%s%s", label, val_name(x->ret, buf), x->fromlen,
-		     x->flags & MSG_TRUNC ? "+TRUNC" : "", x->flags & MSG_CTRUNC ? "+CTRUNC" : "");
+	n = snprintf(text, sizeof(text), "%s=%s/%u%s%s", label,
+		     val_name(x->ret, buf), x->fromlen,
+		     x->flags & MSG_TRUNC ? "+TRUNC" : "",
+		     x->flags & MSG_CTRUNC ? "+CTRUNC" : "");
 	if (x->flags & ~(MSG_TRUNC | MSG_CTRUNC | MSG_CMSG_CLOEXEC))
 		n += snprintf(text + n, sizeof(text) - n, "+0x%x", x->flags);
 	for (h = next_cmsg(x, NULL); h; h = next_cmsg(x, h))
-		n += snprintf(text + n, sizeof(text) - n, ":%d.%d(%zu)", h->cmsg_level,
-			      h->cmsg_type, h->cmsg_len - CMSG_LEN(0));
+		n += snprintf(text + n, sizeof(text) - n, ":%d.%d(%zu)",
+			      h->cmsg_level, h->cmsg_type,
+			      h->cmsg_len - CMSG_LEN(0));
 	note("%s", text);
 }
 
@@ -207,31 +202,11 @@ const void *rx_cmsg(const struct rx *x, int level, int type, size_t *len)
 	return NULL;
 }
 
-/* The bits poll reports within the time, 0 when none came. */
+/* The bits that poll() reports within @timeout_ms; 0 if there are none. */
 int poll_bits(int fd, int events, int timeout_ms)
 {
 	struct pollfd p = { .fd = fd, .events = events };
 
 	need(poll(&p, 1, timeout_ms) >= 0);
 	return p.revents;
-}
-
-void fill(void *buf, size_t len, unsigned int seed)
-{
-	unsigned char *p = buf;
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		p[i] = seed * 31 + i * 7 + (i >> 8);
-}
-
-bool filled(const void *buf, size_t len, unsigned int seed)
-{
-	const unsigned char *p = buf;
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		if (p[i] != (unsigned char)(seed * 31 + i * 7 + (i >> 8)))
-			return false;
-	return true;
 }

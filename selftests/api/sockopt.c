@@ -4,7 +4,7 @@
 
 #include <sys/time.h>
 
-/* Every number up to 70 with a good length: which exist to set, which to get. */
+/* Set option numbers 0 to 70, and those near RDS_INFO_*, with four bytes. */
 static void set_table(const struct api_case *c)
 {
 	int n, v[64] = { 0 };
@@ -31,7 +31,8 @@ static void get_table(const struct api_case *c)
 		int v[64];
 		socklen_t len = sizeof(v);
 
-		sweep(n, getsockopt(sock(), SOL_RDS, n, v, &len) ? -errno : (int)len);
+		sweep(n, getsockopt(sock(), SOL_RDS, n, v, &len) ? -errno :
+								   (int)len);
 	}
 	sweep_end(NULL);
 }
@@ -49,7 +50,8 @@ static void levels(const struct api_case *c)
 	for (i = 0; i < ARRAY_SIZE(level); i++) {
 		socklen_t len = 4;
 
-		sweep(level[i], getsockopt(fd, level[i], 5, &v, &len) ? -errno : 0);
+		sweep(level[i],
+		      getsockopt(fd, level[i], 5, &v, &len) ? -errno : 0);
 	}
 	sweep_end("get");
 }
@@ -84,29 +86,41 @@ static void recverr(const struct api_case *c)
 	for (len = 0; len <= 12; len++) {
 		socklen_t l = len;
 
-		sweep(len, getsockopt(fd, SOL_RDS, RDS_RECVERR, v, &l) ? -errno : (int)l);
+		sweep(len, getsockopt(fd, SOL_RDS, RDS_RECVERR, v, &l) ?
+				   -errno :
+				   (int)l);
 	}
 	sweep_end("get_len");
 }
 
 static void faults(const struct api_case *c)
 {
-	static const int opt[] = { RDS_CANCEL_SENT_TO, RDS_GET_MR, RDS_FREE_MR, RDS_RECVERR,
-				   RDS_CONG_MONITOR, RDS_GET_MR_FOR_DEST, SO_RDS_TRANSPORT,
-				   SO_RDS_MSG_RXPATH_LATENCY, 29, 63 };
+	static const int opt[] = { RDS_CANCEL_SENT_TO,
+				   RDS_GET_MR,
+				   RDS_FREE_MR,
+				   RDS_RECVERR,
+				   RDS_CONG_MONITOR,
+				   RDS_GET_MR_FOR_DEST,
+				   SO_RDS_TRANSPORT,
+				   SO_RDS_MSG_RXPATH_LATENCY,
+				   29,
+				   63 };
 	static const int len[] = { 16, 32, 16, 4, 4, 160, 4, 4, 4, 4 };
 	unsigned int i;
 	int fd = bound(NS_A, A4, 0);
 
 	(void)c;
 	for (i = 0; i < ARRAY_SIZE(opt); i++)
-		sweep(opt[i], set_opt(fd, SOL_RDS, opt[i], page_hole(0), len[i]));
+		sweep(opt[i],
+		      set_opt(fd, SOL_RDS, opt[i], page_hole(0), len[i]));
 	sweep_end("set");
 	for (i = 0; i < ARRAY_SIZE(opt); i++)
-		sweep(opt[i], set_opt(fd, SOL_RDS, opt[i], page_hole(len[i] - 1), len[i]));
+		sweep(opt[i], set_opt(fd, SOL_RDS, opt[i],
+				      page_hole(len[i] - 1), len[i]));
 	sweep_end("set_short");
 	for (i = 0; i < ARRAY_SIZE(opt); i++)
-		sweep(opt[i], set_opt(fd, SOL_RDS, opt[i], (void *)0xffff888000000000ul, len[i]));
+		sweep(opt[i], set_opt(fd, SOL_RDS, opt[i],
+				      (void *)0xffff888000000000ul, len[i]));
 	sweep_end("set_kernel");
 }
 
@@ -116,10 +130,17 @@ static void recverr_faults(const struct api_case *c)
 	socklen_t len = 4;
 
 	(void)c;
-	r("value", getsockopt(fd, SOL_RDS, RDS_RECVERR, page_hole(0), &len) ? -errno : 0);
-	r("half", getsockopt(fd, SOL_RDS, RDS_RECVERR, page_hole(2), &len) ? -errno : 0);
-	r("len", getsockopt(fd, SOL_RDS, RDS_RECVERR, &v, page_hole(0)) ? -errno : 0);
-	r("read_only_len", getsockopt(fd, SOL_RDS, RDS_RECVERR, &v, (void *)"\4\0\0") ? -errno : 0);
+	r("value", getsockopt(fd, SOL_RDS, RDS_RECVERR, page_hole(0), &len) ?
+			   -errno :
+			   0);
+	r("half", getsockopt(fd, SOL_RDS, RDS_RECVERR, page_hole(2), &len) ?
+			  -errno :
+			  0);
+	r("len",
+	  getsockopt(fd, SOL_RDS, RDS_RECVERR, &v, page_hole(0)) ? -errno : 0);
+	r("read_only_len",
+	  getsockopt(fd, SOL_RDS, RDS_RECVERR, &v, (void *)"\4\0\0") ? -errno :
+								       0);
 }
 
 static void negative_len(const struct api_case *c)
@@ -130,7 +151,10 @@ static void negative_len(const struct api_case *c)
 	r(NULL, getsockopt(fd, SOL_RDS, c->num, &v, &len) ? -errno : 0);
 }
 
-/* Memory registration: unbound, on TCP, on loopback; bad vectors and cookies. */
+/*
+ * Memory registration on a socket that is unbound, bound over TCP or bound to
+ * loopback; bad vectors and cookies.
+ */
 static void get_mr(const struct api_case *c)
 {
 	static char page[8192];
@@ -159,7 +183,8 @@ static void get_mr(const struct api_case *c)
 static void get_mr_dest(const struct api_case *c)
 {
 	static char page[8192];
-	struct rds_get_mr_for_dest_args a = { .vec = { (uintptr_t)page, 4096 } };
+	struct rds_get_mr_for_dest_args a = { .vec = { (uintptr_t)page,
+						       4096 } };
 	union addr to = addr_of(HOLE4, 4000);
 	int fd = c->arg[0] ? bound(NS_A, c->arg, 0) : sock();
 
@@ -167,7 +192,8 @@ static void get_mr_dest(const struct api_case *c)
 	memcpy(&a.dest_addr, &to, sizeof(to.in));
 	r("dest", set_opt(fd, SOL_RDS, RDS_GET_MR_FOR_DEST, &a, sizeof(a)));
 	a.cookie_addr = (uintptr_t)page_hole(0);
-	r("bad_cookie", set_opt(fd, SOL_RDS, RDS_GET_MR_FOR_DEST, &a, sizeof(a)));
+	r("bad_cookie",
+	  set_opt(fd, SOL_RDS, RDS_GET_MR_FOR_DEST, &a, sizeof(a)));
 }
 
 static void free_mr(const struct api_case *c)
@@ -181,7 +207,10 @@ static void free_mr(const struct api_case *c)
 	r("unknown", set_opt(fd, SOL_RDS, RDS_FREE_MR, &a, sizeof(a)));
 }
 
-/* The value given is the effective one; the generic layer shows twice that. */
+/*
+ * A buffer size that is set is the effective limit; the generic socket layer
+ * shows twice that.
+ */
 static void buffers(const struct api_case *c)
 {
 	static const int v[] = { 0, 1, 1152, 1153, 2304, 2305, 50000, 106496 };
@@ -224,7 +253,7 @@ static void forced_user(const struct api_case *c)
 	r("rcv", set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, MAX_MSG));
 }
 
-/* Stored by the generic layer; nothing of RDS cares. */
+/* Options that the generic socket layer handles without RDS. */
 static void generic(const struct api_case *c)
 {
 	static const struct {
@@ -234,9 +263,8 @@ static void generic(const struct api_case *c)
 		  { "broadcast", SO_BROADCAST }, { "rcvlowat", SO_RCVLOWAT },
 		  { "priority", SO_PRIORITY },
 		  { "zerocopy", SO_ZEROCOPY }, { "timestamp", SO_TIMESTAMP },
-		  { "timestampns", SO_TIMESTAMPNS }, { "passcred", SO_PASSCRED },
-		  { "incoming_cpu", SO_INCOMING_CPU } };
-	int fd = sock();
+		  { "timestampns", SO_TIMESTAMPNS }, { "incoming_cpu", SO_INCOMING_CPU } };
+	int fd = sock(), udp = socket(AF_INET, SOCK_DGRAM, 0);
 	unsigned int i;
 
 	(void)c;
@@ -248,6 +276,9 @@ static void generic(const struct api_case *c)
 	for (i = 0; i < ARRAY_SIZE(o); i++)
 		r(o[i].name, set_int(fd, SOL_SOCKET, o[i].opt, 1));
 	r("zerocopy", get_int(fd, SOL_SOCKET, SO_ZEROCOPY));
+	/* Some kernels refuse SO_PASSCRED to families without credentials. */
+	r("passcred_as_udp", set_int(fd, SOL_SOCKET, SO_PASSCRED, 1) ==
+			     set_int(udp, SOL_SOCKET, SO_PASSCRED, 1));
 }
 
 static void linger(const struct api_case *c)
@@ -320,7 +351,7 @@ const struct api_case sockopt_cases[] = {
 	{ "sockopt.forced_user", forced_user, "snd=EPERM rcv=EPERM" },
 	{ "sockopt.generic", generic, "type=5 domain=21 protocol=0 accept=0 error=0 reuseaddr=0 "
 	  "keepalive=0 broadcast=0 rcvlowat=0 priority=0 zerocopy=0 timestamp=0 timestampns=0 "
-	  "passcred=0 incoming_cpu=0 zerocopy=1" },
+	  "incoming_cpu=0 zerocopy=1 passcred_as_udp=1" },
 	{ "sockopt.linger", linger, "set=0 close=0 at_once=1" },
 	{ }
 };

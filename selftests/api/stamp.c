@@ -12,7 +12,8 @@ static bool recent(const struct rx *x, int type)
 {
 	const int64_t *t = rx_cmsg(x, SOL_SOCKET, type, NULL);
 
-	return t && llabs(t[0] - (int64_t)time(NULL)) <= 60 && t[1] >= 0 && t[1] < 1000000;
+	return t && llabs(t[0] - (int64_t)time(NULL)) <= 60 && t[1] >= 0 &&
+	       t[1] < 1000000;
 }
 
 static struct rx one(const struct link *l)
@@ -28,8 +29,10 @@ static void kinds(const struct api_case *c)
 	static const struct {
 		const char *name;
 		int level, opt, type;
-	} k[] = { { "old", SOL_SOCKET, TS_OLD, TS_OLD }, { "new", SOL_SOCKET, TS_NEW, TS_NEW },
-		  { "rds_old", SOL_RDS, TS_OLD, TS_OLD }, { "rds_new", SOL_RDS, TS_NEW, TS_NEW },
+	} k[] = { { "old", SOL_SOCKET, TS_OLD, TS_OLD },
+		  { "new", SOL_SOCKET, TS_NEW, TS_NEW },
+		  { "rds_old", SOL_RDS, TS_OLD, TS_OLD },
+		  { "rds_new", SOL_RDS, TS_NEW, TS_NEW },
 		  { "ns", SOL_SOCKET, SO_TIMESTAMPNS, TS_OLD } };
 	unsigned int i;
 
@@ -40,14 +43,18 @@ static void kinds(const struct api_case *c)
 		need(!set_int(l.rx, k[i].level, k[i].opt, 1));
 		x = one(&l);
 		rx_note(k[i].name, &x);
-		r("recent", k[i].opt == SO_TIMESTAMPNS || recent(&x, k[i].type));
+		r("recent",
+		  k[i].opt == SO_TIMESTAMPNS || recent(&x, k[i].type));
 		need(!set_int(l.rx, k[i].level, k[i].opt, 0));
 		x = one(&l);
 		rx_note("off", &x);
 	}
 }
 
-/* On when the message came and on when it is received: only then. */
+/*
+ * A timestamp is delivered only if the option is on both when the message
+ * arrives and when it is received.
+ */
 static void both_times(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -87,7 +94,7 @@ static long trace(int fd, int n, int a, int b, int c)
 	return set_opt(fd, SOL_RDS, SO_RDS_MSG_RXPATH_LATENCY, &so, sizeof(so));
 }
 
-/* Count and position from 0 to 255 (the array has three). */
+/* Counts and positions from 0 to 255 (the array has three entries). */
 static void trace_range(const struct api_case *c)
 {
 	int fd = sock(), i;

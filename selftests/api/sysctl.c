@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* /proc/sys/net/rds: names, modes, defaults, ranges, namespaces. Values are put back. */
+/*
+ * /proc/sys/net/rds: names, modes, defaults, ranges, namespaces. Cases restore
+ * the values of the initial namespace.
+ */
 #include "api.h"
 
 #include <dirent.h>
@@ -43,8 +46,10 @@ static const char *full(const char *dir, const char *name)
 	return path[turn];
 }
 
-static const char *const names[] = { "reconnect_min_delay_ms", "reconnect_max_delay_ms",
-				     "max_unacked_packets", "max_unacked_bytes", "ping_enable" };
+static const char *const names[] = { "reconnect_min_delay_ms",
+				     "reconnect_max_delay_ms",
+				     "max_unacked_packets", "max_unacked_bytes",
+				     "ping_enable" };
 
 static void defaults(const struct api_case *c)
 {
@@ -77,7 +82,9 @@ static void modes(const struct api_case *c)
 	(void)c;
 	for (i = 0; i < ARRAY_SIZE(names) + 2; i++) {
 		const char *path = i < 5 ? full(DIR_RDS, names[i]) :
-				   full(DIR_TCP, i == 5 ? "rds_tcp_sndbuf" : "rds_tcp_rcvbuf");
+					   full(DIR_TCP,
+						i == 5 ? "rds_tcp_sndbuf" :
+							 "rds_tcp_rcvbuf");
 		struct stat st;
 		int fd = ns_open(NS_INIT, path, O_RDONLY);
 
@@ -99,12 +106,14 @@ static void not_by_users(const struct api_case *c)
 		need(fd >= 0 && !setns(fd, CLONE_NEWNET) && !other_user());
 	}
 	for (i = 0; i < ARRAY_SIZE(names); i++)
-		sweep(i, ns_open(ns, full(DIR_RDS, names[i]), O_WRONLY) < 0 ? -errno : 0);
+		sweep(i, ns_open(ns, full(DIR_RDS, names[i]), O_WRONLY) < 0 ?
+				 -errno :
+				 0);
 	sweep_end("rds");
 	r("tcp", open(DIR_TCP "/rds_tcp_sndbuf", O_WRONLY) < 0 ? -errno : 0);
 }
 
-/* A value written, what is read back, and the old value restored. */
+/* Write value @v, note what is read back, and @restore the old value. */
 static void written(enum ns ns, const char *path, const char *v, bool restore)
 {
 	long old = get_in(ns, path), ret = set_in(ns, path, v);
@@ -122,7 +131,9 @@ static void written(enum ns ns, const char *path, const char *v, bool restore)
 
 static void ranges(const struct api_case *c)
 {
-	static const char *const v[] = { "-1", "0", "1", "7", "10", "999", "1000", "1001", "100000",
+	static const char *const v[] = { "-1",	       "0",	     "1",
+					 "7",	       "10",	     "999",
+					 "1000",       "1001",	     "100000",
 					 "2147483647", "4294967296", "abc" };
 	unsigned int i;
 
@@ -130,11 +141,16 @@ static void ranges(const struct api_case *c)
 		written(NS_INIT, c->arg, v[i], true);
 }
 
-/* In-tree takes no nought back: these come last, in a namespace that is not needed any more. */
+/*
+ * In-tree does not accept 0, so the default cannot be restored: these cases
+ * come last, and change namespace B, which no later case needs.
+ */
 static void tcp_ranges(const struct api_case *c)
 {
-	static const char *const v[] = { "-1", "0", "1", "2303", "2304", "4607", "4608", "10000",
-					 "2147483647", "4294967296", "x" };
+	static const char *const v[] = { "-1",	       "0",	"1",
+					 "2303",       "2304",	"4607",
+					 "4608",       "10000", "2147483647",
+					 "4294967296", "x" };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(v); i++)
@@ -154,7 +170,10 @@ static void tcp_per_ns(const struct api_case *c)
 	r("back", set_in(NS_A, path, "0"));
 }
 
-/* For all namespaces: the first one has it for the machine, or each has its own. */
+/*
+ * Switch pings for all namespaces: in-tree's initial namespace has one switch
+ * for the machine; with ours each namespace has its own.
+ */
 static long ping_switch(const char *v)
 {
 	const char *path = full(DIR_RDS, "ping_enable");
@@ -167,7 +186,7 @@ static long ping_switch(const char *v)
 	return ret;
 }
 
-/* Switched off, pings find no socket at port 0. */
+/* While ping_enable is 0, pings find no socket at port 0. */
 static void ping_enable(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0);
@@ -186,7 +205,10 @@ static void ping_enable(const struct api_case *c)
 	r("pong", recv(fd, b, 4, 0) < 0 ? -errno : 0);
 }
 
-/* Written while messages flow: every path is dropped, nothing may be lost or doubled. */
+/*
+ * Write rds_tcp_rcvbuf while messages flow: every path is dropped, but no
+ * message may be lost or delivered twice.
+ */
 static void rewritten_in_traffic(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -195,11 +217,14 @@ static void rewritten_in_traffic(const struct api_case *c)
 
 	for (k = 0; k < 4; k++) {
 		for (i = 0; i < 10; i++)
-			need(send_to(l.tx, &l.to, i + 1, MSG_DONTWAIT) == i + 1);
+			need(send_to(l.tx, &l.to, i + 1, MSG_DONTWAIT) ==
+			     i + 1);
 		link_sync(&l);
-		need(!set_in(NS_A, DIR_TCP "/rds_tcp_rcvbuf", k & 1 ? "20000" : "10000"));
+		need(!set_in(NS_A, DIR_TCP "/rds_tcp_rcvbuf",
+			     k & 1 ? "20000" : "10000"));
 		for (i = 10; i < 20; i++)
-			need(send_to(l.tx, &l.to, i + 1, MSG_DONTWAIT) == i + 1);
+			need(send_to(l.tx, &l.to, i + 1, MSG_DONTWAIT) ==
+			     i + 1);
 		for (i = 0; i < 20; i++)
 			if (recv(l.rx, b, sizeof(b), 0) != i + 1)
 				bail("round %d message %d: %d", k, i, errno);
@@ -234,11 +259,20 @@ const struct api_case sysctl_cases[] = {
 	  "sol_rds=ENOENT" },
 	{ "sysctl.range_min_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (7)->4 (10)->8 "
 	  "(999)->996 (1000)->1000 (1001)->1000 (100000)=EINVAL (2147483647)=EINVAL "
-	  "(4294967296)=EINVAL (abc)=EINVAL", .flags = C_ROOT, .arg = DIR_RDS
+	  "(4294967296)=EINVAL (abc)=EINVAL", .flags = C_ROOT | C_TO_6, .arg = DIR_RDS
+	  "/reconnect_min_delay_ms" },
+	/* Kernel 7 and later round milliseconds up to jiffies of 4 ms. */
+	{ "sysctl.range_min_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)->4 (7)->8 (10)->12 "
+	  "(999)->1000 (1000)->1000 (1001)=EINVAL (100000)=EINVAL (2147483647)=EINVAL "
+	  "(4294967296)=EINVAL (abc)=EINVAL", .flags = C_ROOT | C_FROM_7, .arg = DIR_RDS
 	  "/reconnect_min_delay_ms" },
 	{ "sysctl.range_max_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)=EINVAL (7)->4 (10)->8 "
 	  "(999)->996 (1000)->1000 (1001)->1000 (100000)->100000 (2147483647)->2147483644 "
-	  "(4294967296)->4294967296 (abc)=EINVAL", .flags = C_ROOT, .arg = DIR_RDS
+	  "(4294967296)->4294967296 (abc)=EINVAL", .flags = C_ROOT | C_TO_6, .arg = DIR_RDS
+	  "/reconnect_max_delay_ms" },
+	{ "sysctl.range_max_delay", ranges, "(-1)=EINVAL (0)=EINVAL (1)->4 (7)->8 (10)->12 "
+	  "(999)->1000 (1000)->1000 (1001)->1004 (100000)->100000 (2147483647)->2147483648 "
+	  "(4294967296)->4294967288 (abc)=EINVAL", .flags = C_ROOT | C_FROM_7, .arg = DIR_RDS
 	  "/reconnect_max_delay_ms" },
 	{ "sysctl.range_unacked_packets", ranges, ANY_INT, .flags = C_ROOT,
 	  .arg = DIR_RDS "/max_unacked_packets" },

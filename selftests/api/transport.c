@@ -23,22 +23,26 @@ static void lengths(const struct api_case *c)
 		int got[4] = { 7, 7, 7, 7 };
 		socklen_t l = len;
 
-		sweep(len, getsockopt(sock(), SOL_RDS, SO_RDS_TRANSPORT, got, &l) ? -errno :
-		      (int)l);
+		sweep(len,
+		      getsockopt(sock(), SOL_RDS, SO_RDS_TRANSPORT, got, &l) ?
+			      -errno :
+			      (int)l);
 	}
 	sweep_end("get");
 }
 
 static void values(const struct api_case *c)
 {
-	static const int v[] = { -2147483647 - 1, -2, -1, 0, 1, 2, 3, 4, 255, 2147483647 };
+	static const int v[] = { -2147483647 - 1, -2, -1, 0, 1, 2, 3, 4, 255,
+				 2147483647 };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
 		int fd = c->num ? init_sock() : sock();
 
+		/* RDS_TRANS_IB loads a module in the initial namespace. */
 		if (c->num && v[i] == RDS_TRANS_IB)
-			continue;	/* loads a module in the initial namespace */
+			continue;
 		sweep(v[i], set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, v[i]));
 		close(fd);
 	}
@@ -76,8 +80,12 @@ static void faults(const struct api_case *c)
 	(void)c;
 	r("set", set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, page_hole(0), 4));
 	r("set_half", set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, page_hole(2), 4));
-	r("get", getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, page_hole(0), &len) ? -errno : 0);
-	r("get_len", getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &v, page_hole(0)) ? -errno : 0);
+	r("get", getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, page_hole(0), &len) ?
+			 -errno :
+			 0);
+	r("get_len",
+	  getsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &v, page_hole(0)) ? -errno :
+									0);
 	transport_note("after", fd);
 }
 

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "api.h"
 
-#include <grp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
-
-long now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 void nap(void)
 {
@@ -24,14 +15,17 @@ void nap(void)
 
 bool wait_true(bool (*fn)(void *), void *arg, int ms)
 {
-	long end = now_ms() + (long)ms * time_scale;
+	return wait_until(fn, arg, (long)ms * time_scale);
+}
 
-	while (!fn(arg)) {
-		if (now_ms() > end)
-			return false;
-		nap();
-	}
-	return true;
+/* The value of counter @name in @fd's namespace. */
+long counter(int fd, const char *name)
+{
+	uint64_t v;
+
+	if (!counter_read(fd, name, &v))
+		bail("no counter %s", name);
+	return (long)v;
 }
 
 static bool sleeping(void *arg)
@@ -52,7 +46,7 @@ static bool sleeping(void *arg)
 	return p && p[2] == 'S';
 }
 
-/* The thread sleeps, seen several times in a row: nothing of it is under way any more. */
+/* Wait until thread @tid is seen asleep five times in a row: it is blocked. */
 void until_blocked(int tid)
 {
 	int seen = 0;
@@ -66,26 +60,28 @@ void until_blocked(int tid)
 	}
 }
 
-/* The last good bytes of a page that is followed by one without any access. */
+/* The address of @good bytes that end where a page without access begins. */
 void *page_hole(size_t good)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	size_t size = (good + page - 1) / page * page;
-	char *p = mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		       0);
+	char *p = mmap(NULL, size + page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	need(p != MAP_FAILED);
 	need(!mprotect(p + size, page, PROT_NONE));
 	return p + size - good;
 }
 
-/* Nobody, with 64 KiB of lockable memory; files under /proc/self stay readable. */
+/*
+ * Become an unprivileged user with 64 KiB of lockable memory; files under
+ * /proc/self stay readable.
+ */
 int other_user(void)
 {
 	struct rlimit lim = { 65536, 65536 };
 
-	if (setrlimit(RLIMIT_MEMLOCK, &lim) || setgroups(0, NULL) ||
-	    setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+	if (setrlimit(RLIMIT_MEMLOCK, &lim) || drop_privileges())
 		return -1;
 	return prctl(PR_SET_DUMPABLE, 1);
 }

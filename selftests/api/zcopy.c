@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* MSG_ZEROCOPY: conditions, cookies and their delivery, pins and the locked-memory limit. */
+/*
+ * MSG_ZEROCOPY: conditions, cookies and their delivery, pinned pages and the
+ * locked-memory limit.
+ */
 #include "api.h"
 
 #include <sys/mman.h>
@@ -12,8 +15,8 @@ static struct link zlink(enum topo t)
 	return l;
 }
 
-static long zsend(int fd, const union addr *to, const void *buf, size_t len, uint32_t cookie,
-		  int flags)
+static long zsend(int fd, const union addr *to, const void *buf, size_t len,
+		  uint32_t cookie, int flags)
 {
 	struct ctl c = { 0 };
 
@@ -23,7 +26,8 @@ static long zsend(int fd, const union addr *to, const void *buf, size_t len, uin
 
 static char *pages(int n)
 {
-	char *p = mmap(NULL, n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, n * 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	need(p != MAP_FAILED);
 	fill(p, n * 4096, 5);
@@ -53,7 +57,10 @@ static struct rx completion(int fd)
 	return w.x;
 }
 
-/* The completion is there, but not taken: its bit outlasts the pulse of a map. */
+/*
+ * True when a completion waits to be received. Two polls: the bit of a
+ * completion stays, that of a congestion map is gone after the first.
+ */
 static bool pending(void *arg)
 {
 	int fd = *(int *)arg;
@@ -109,8 +116,10 @@ static void lengths(const struct api_case *c)
 	for (len = 0; len <= 16; len++) {
 		struct ctl k = { 0 };
 
-		ctl_add(&k, SOL_RDS, RDS_CMSG_ZCOPY_COOKIE, "abcdabcdabcdabcd", len);
-		sweep(len, send_msg(l.tx, &l.to, p, 10, &k, MSG_ZEROCOPY | MSG_DONTWAIT));
+		ctl_add(&k, SOL_RDS, RDS_CMSG_ZCOPY_COOKIE, "abcdabcdabcdabcd",
+			len);
+		sweep(len, send_msg(l.tx, &l.to, p, 10, &k,
+				    MSG_ZEROCOPY | MSG_DONTWAIT));
 		if (len >= 4) {
 			need(recv(l.rx, b, sizeof(b), 0) == 10);
 			completion(l.tx);
@@ -141,7 +150,7 @@ static void completed(const struct api_case *c)
 	rx_note("again", &x);
 }
 
-/* Twenty cookies come each once, in the order sent, at most eight a record. */
+/* Twenty cookies: each comes once, at most eight in a record. */
 static void many(const struct api_case *c)
 {
 	struct link l = zlink(c->num);
@@ -152,8 +161,9 @@ static void many(const struct api_case *c)
 	for (i = 0; i < 20; i++) {
 		long end = now_ms() + 5000L * time_scale, n;
 
-		/* an ordinary user has pages for five of them under way */
-		while ((n = zsend(l.tx, &l.to, p, 10, i, 0)) == -ENOMEM && now_ms() < end)
+		/* The limit of a user allows five messages under way. */
+		while ((n = zsend(l.tx, &l.to, p, 10, i, 0)) == -ENOMEM &&
+		       now_ms() < end)
 			nap();
 		need(n == 10);
 		need(recv(l.rx, b, 16, 0) == 10);
@@ -164,7 +174,8 @@ static void many(const struct api_case *c)
 
 		over += k->num > 8 || !k->num;
 		for (i = 0; i < (int)k->num; i++, total++) {
-			need(k->cookies[i] < 20 && !(seen & 1u << k->cookies[i]));
+			need(k->cookies[i] < 20 &&
+			     !(seen & 1u << k->cookies[i]));
 			seen |= 1u << k->cookies[i];
 		}
 	}
@@ -244,7 +255,10 @@ static void blocking(const struct api_case *c)
 	rx_note("dontwait", &x);
 }
 
-/* Nothing is reported while the message waits; cancelling it gives the pages back. */
+/*
+ * No cookie is reported while the message waits; cancelling it unpins the pages
+ * and reports the cookie.
+ */
 static void not_before(const struct api_case *c)
 {
 	int fd = bound(NS_A, A4, 0);
@@ -280,8 +294,9 @@ static void counted(const struct api_case *c)
 }
 
 /*
- * As somebody with 64 KiB of lockable memory, of which the kernel reckons two pages for odd ends:
- * what goes over it, and that all comes back.
+ * As a user with 64 KiB of lockable memory: the kernel charges each message two
+ * pages more than its payload, for ends that are not aligned.  So 15 pages are
+ * refused and 14 fit, and each completion gives the charge back.
  */
 static void memlock(const struct api_case *c)
 {
@@ -304,7 +319,7 @@ static void memlock(const struct api_case *c)
 	note("14_pages=ok");
 }
 
-/* Failing sends hold no locked memory either. */
+/* Failing sends leave no memory charged to the locked-memory limit. */
 static void memlock_failing(const struct api_case *c)
 {
 	struct link l = link_open(c->num);
@@ -316,14 +331,16 @@ static void memlock_failing(const struct api_case *c)
 	need(!set_int(l.tx, SOL_SOCKET, SO_ZEROCOPY, 1));
 	for (i = 0; i < 100; i++) {
 		need(zsend(l.tx, &l.to, bad, 8192, i, MSG_DONTWAIT) == -EFAULT);
-		need(zsend(l.tx, &l.to, p, 15 * 4096, i, MSG_DONTWAIT) == -ENOMEM);
+		need(zsend(l.tx, &l.to, p, 15 * 4096, i, MSG_DONTWAIT) ==
+		     -ENOMEM);
 		need(zsend(l.tx, &six, p, 4096, i, MSG_DONTWAIT) == -EINVAL);
-		need(send_msg(l.tx, &l.to, p, 4096, NULL, MSG_ZEROCOPY) == -EINVAL);
+		need(send_msg(l.tx, &l.to, p, 4096, NULL, MSG_ZEROCOPY) ==
+		     -EINVAL);
 	}
 	r("all", zsend(l.tx, &l.to, p, 14 * 4096, 1, MSG_DONTWAIT));
 }
 
-/* Congested or full, after the pages were pinned. */
+/* Sends refused by congestion after their pages were pinned unpin the pages. */
 static void refused_late(const struct api_case *c)
 {
 	struct link l = link_open(TCP4);
@@ -338,7 +355,8 @@ static void refused_late(const struct api_case *c)
 	need(send_to(l.tx, &l.to, MIN_RCVBUF + 1, 0) > 0);
 	link_sync(&l);
 	for (i = 0; i < 30; i++)
-		need(zsend(l.tx, &l.to, p, 14 * 4096, i, MSG_DONTWAIT) == -ENOBUFS);
+		need(zsend(l.tx, &l.to, p, 14 * 4096, i, MSG_DONTWAIT) ==
+		     -ENOBUFS);
 	need(recv(l.rx, b, sizeof(b), 0) > 0);
 	link_sync(&l);
 	r("clear", zsend(l.tx, &l.to, p, 14 * 4096, 77, MSG_DONTWAIT));
@@ -348,21 +366,25 @@ static void refused_late(const struct api_case *c)
 static void faults(const struct api_case *c)
 {
 	struct link l = zlink(c->num);
-	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
 
 	need(ro != MAP_FAILED);
 	r("unmapped", zsend(l.tx, &l.to, page_hole(0), 10, 1, MSG_DONTWAIT));
 	r("second", zsend(l.tx, &l.to, page_hole(4096), 8192, 1, MSG_DONTWAIT));
 	r("tail", zsend(l.tx, &l.to, page_hole(5), 10, 1, MSG_DONTWAIT));
-	r("kernel", zsend(l.tx, &l.to, (void *)0xffff888000000000ul, 10, 1, MSG_DONTWAIT));
+	r("kernel", zsend(l.tx, &l.to, (void *)0xffff888000000000ul, 10, 1,
+			  MSG_DONTWAIT));
 	r("null", zsend(l.tx, &l.to, NULL, 10, 1, MSG_DONTWAIT));
 	r("read_only", zsend(l.tx, &l.to, ro, 5000, 1, MSG_DONTWAIT));
-	r("text", zsend(l.tx, &l.to, (void *)((uintptr_t)faults & ~4095ul), 100, 1, MSG_DONTWAIT));
+	r("text", zsend(l.tx, &l.to, (void *)((uintptr_t)faults & ~4095ul), 100,
+			1, MSG_DONTWAIT));
 }
 
 /*
- * The first page of a send whose second faults keeps its contents and its one owner, however
- * often that happens: a page released too often would be handed to somebody else.
+ * When the second page of a send faults, the first page keeps its contents and
+ * its one owner, however often sends fail: a page released too often would be
+ * allocated again, to another mapping.
  */
 static void faults_often(const struct api_case *c)
 {
@@ -375,8 +397,8 @@ static void faults_often(const struct api_case *c)
 		if (zsend(l.tx, &l.to, p, 8192, i, MSG_DONTWAIT) != -EFAULT)
 			bail("send %d was not refused", i);
 	for (i = 0; i < 2000; i++) {
-		other = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			     0);
+		other = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		need(other != MAP_FAILED);
 		memset(other, 0x77, 4096);
 	}
@@ -398,7 +420,10 @@ static void loopback(const struct api_case *c)
 	r("too_big_first", zsend(l.tx, &l.to, (void *)4096, MAX_MSG + 1, 1, 0));
 }
 
-/* Closed with messages waiting: the pins are gone, the memory can be locked again. */
+/*
+ * A socket closed with messages waiting unpins their pages: the next socket can
+ * lock as much memory again.
+ */
 static void closed(const struct api_case *c)
 {
 	union addr to = addr_of(HOLE4, 4000);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# A kernel booted with ipv6.disable=1 (CVE-2026-68322): IPv4 works, IPv6 is refused and nothing breaks.
+# On a kernel booted with ipv6.disable=1 (CVE-2026-68322) IPv4 works and IPv6 is refused.
 . selftests/lib/lib.sh
 
 [ ! -e /proc/sys/net/ipv6 ] && ok noipv6.off || not_ok noipv6.off "IPv6 is there"
@@ -9,7 +9,7 @@ check noipv6.ping ip netns exec A "$RDS_BIN/rds-ping" -c 3 -I 10.0.0.1 10.0.0.2
 check noipv6.ping_back ip netns exec B "$RDS_BIN/rds-ping" -c 3 -I 10.0.0.2 10.0.0.1
 out=$(ip netns exec A "$RDS_BIN/rds-ping" -c 1 -I fd00::1 fd00::2 2>&1) && not_ok noipv6.bind "$out" || ok noipv6.bind
 echo "# rds-ping over IPv6: $out"
-# A change closes the connections, which come back.
+# Writing the sysctl closes the connections, which are then established again.
 ip netns exec A sh -c 'echo 65536 >/proc/sys/net/rds/tcp/rds_tcp_rcvbuf' && ok noipv6.sysctl ||
 	not_ok noipv6.sysctl "exit $?"
 check noipv6.ping_again ip netns exec A "$RDS_BIN/rds-ping" -c 3 -I 10.0.0.1 10.0.0.2

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The smallest run: the stack is there, the address family answers, two namespaces exist.
+# The smallest run: the modules are loaded, and two namespaces reach each other by ICMP.
 . selftests/lib/lib.sh
 
 grep -q '^rds_tcp ' /proc/modules && ok basic.loaded || not_ok basic.loaded "no rds_tcp"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Two guests see each other and a ping to port 0 comes back, over IPv4 and IPv6, both ways at once.
+# Two guests reach each other by ICMP, and pings to RDS port 0 are answered, over IPv4 and IPv6, in
+# both directions at once.
 . selftests/lib/lib.sh
 
 check "basic.barrier_before_$RDS_GUEST" barrier before 60
@@ -9,6 +10,6 @@ for a in 4 6; do
 	check "basic.icmp$a" ping -q -c 1 -W 5 "$peer"
 	check "basic.rds_ping$a" "$RDS_BIN/rds-smoke" "$self" "$peer" $((10 * ${RDS_SLOW:-1}))
 done
-# Neither may go while the other still pings.
+# Neither guest may end while the other still pings.
 check "basic.barrier_after_$RDS_GUEST" barrier after 60
 exit $LIB_FAILED

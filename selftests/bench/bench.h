@@ -1,49 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Measures one thing between two processes in two network namespaces.  Under an instruction-exact
- * guest clock, the times are instruction counts.
+ * rds-bench measures rates or times between two processes in two network
+ * namespaces.  With an instruction-exact guest clock, times are instruction
+ * counts.
  */
 #ifndef BENCH_H
 #define BENCH_H
 
-#include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/socket.h>
+#include "rdstest.h"
 
 #define BENCH_PORT	4000
 #define BENCH_MAX	32
 
-/* What is measured */
+/* A measurement: the arguments of rds-bench */
 struct bench {
-	const char	*what;		/* "rate", "rtt", "ping", "write", "read" */
+	/* "rate", "rtt", "ping", "write", "read" */
+	const char	*what;
 	bool		tcp;		/* framed TCP instead of RDS */
 	bool		v6;
 	size_t		size;
 	unsigned int	count;		/* messages in all */
 	unsigned int	sockets;	/* at each end */
-	unsigned int	dests;		/* addresses of the receiver; one socket each */
+	unsigned int	dests;		/* receiver's addresses and sockets */
 };
 
-/* Joins the two processes: a byte says "ready" or "go", a double is the result. */
+/*
+ * Pipes between the two processes: a byte is "ready" or "go"; to measure rates
+ * the sender writes its start time, in ns, as a u64
+ */
 struct bench_link {
 	int	to_tx[2];
 	int	to_rx[2];
 };
 
-void die(const char *what) __attribute__((noreturn));
-double now(void);
-void enter_netns(const char *name);
-/* The measured time begins or ends, for profile.py */
+void bench_netns(const char *name);
+/* Start or stop bench_sampler around the measured time, for profile.py. */
 void sampling(bool on);
 void link_tell(int fd);
 void link_wait(int fd);
 
-/* Address number i of the sending (b false) or receiving side */
-socklen_t bench_addr(const struct bench *b, bool receiver, unsigned int i, uint16_t port,
-		     struct sockaddr_storage *ss);
-int rds_open(const struct bench *b, bool receiver, unsigned int i);
+/* Address number @i of the sending or (@receiver) the receiving side */
+union addr bench_addr(const struct bench *b, bool receiver, unsigned int i,
+		      uint16_t port);
+int bench_open(const struct bench *b, bool receiver, unsigned int i);
 
 void rds_rate_tx(const struct bench *b, const struct bench_link *l);
 void rds_rate_rx(const struct bench *b, const struct bench_link *l);

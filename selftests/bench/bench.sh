@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# make bench: in-tree RDS, ours and framed TCP in one instruction-exact boot, as ratios.
+# make bench: ratios of in-tree RDS, ours and framed TCP, measured in one instruction-exact boot.
 cd "$(dirname "$0")/../.." || exit 1
 K=${KERNEL:-6.12}
 python3 selftests/vm/run.py --kernel "$K" --cases-file selftests/bench/bench.cases

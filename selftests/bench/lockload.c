@@ -2,66 +2,37 @@
 /*
  * rds-lockload stream|dialogue SIZE COUNT
  *
- * Eight sockets of one address in namespace S send COUNT messages each to four peers P1 to P4, two
- * sockets to each; in a dialogue every message is answered. The kernel's lock statistics cover just
- * that: they are cleared when all connections are up, and end with the last message. Prints the
- * number of messages that were sent in between.
+ * Eight sockets of one address in namespace S send COUNT messages each to four
+ * peers P1 to P4, two sockets to each; in a dialogue every message is answered.
+ * The kernel's lock statistics cover just these messages: they are cleared when
+ * all connections are up, and stopped after the last message. Prints the number
+ * of messages and answers.
  */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#ifndef AF_RDS
-#define AF_RDS 21
-#endif
+#include "rdstest.h"
 
 #define PEERS		4
 #define SOCKETS		8
 #define WARM_UP		4
 
-/* One socket of S and the one it talks to, in namespaces and processes of their own */
+/* A socket of S and its peer, each in its own namespace and process */
 struct pair {
 	unsigned int	nr;
 	unsigned int	peer;
 	size_t		size;
 	unsigned int	count;
 	bool		dialogue;
-	int		link;		/* to the parent: ready, warm, done; from it: go on */
+	int		link;		/* socket to the parent */
 };
-
-static void __attribute__((noreturn)) die(const char *what)
-{
-	fprintf(stderr, "rds-lockload: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static void enter(const char *name)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/var/run/netns/%s", name);
-	fd = open(path, O_RDONLY);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		die(path);
-	close(fd);
-}
 
 static void tell(int fd)
 {
 	if (write(fd, "", 1) != 1)
-		die("link");
+		die("link: %m");
 }
 
 static void hear(int fd)
@@ -69,36 +40,35 @@ static void hear(int fd)
 	char c;
 
 	if (read(fd, &c, 1) != 1)
-		die("somebody is gone");
+		die("somebody is gone: %m");
 }
 
-static struct sockaddr_in address(const struct pair *p, bool sender)
+static union addr address(const struct pair *p, bool sender)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(4000 + p->nr) };
+	uint32_t host = sender ? 0x0a000001 : 0x0a000002 + (p->peer << 8);
 
-	sin.sin_addr.s_addr = htonl(sender ? 0x0a000001 : 0x0a000002 + (p->peer << 8));
-	return sin;
+	return addr_v4(host, 4000 + p->nr);
 }
 
 static int open_socket(const struct pair *p, bool sender)
 {
-	struct sockaddr_in own = address(p, sender), other = address(p, !sender);
-	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0);
+	union addr self = address(p, sender), other = address(p, !sender);
+	int fd = rds_bound(&self, 0);
 
-	if (fd < 0 || bind(fd, (void *)&own, sizeof(own)) ||
-	    connect(fd, (void *)&other, sizeof(other)))
-		die("socket");
+	if (connect(fd, &other.sa, addr_len(&other)))
+		die("connect: %m");
 	return fd;
 }
 
-/* Messages of one phase; an answer to each in a dialogue. */
+/* Send @n messages; in a dialogue receive an answer to each. */
 static void send_all(const struct pair *p, int fd, char *buf, unsigned int n)
 {
 	while (n--) {
 		if (send(fd, buf, p->size, 0) != (ssize_t)p->size)
-			die("send");
-		if (p->dialogue && recv(fd, buf, p->size, 0) != (ssize_t)p->size)
-			die("recv");
+			die("send: %m");
+		if (p->dialogue &&
+		    recv(fd, buf, p->size, 0) != (ssize_t)p->size)
+			die("recv: %m");
 	}
 }
 
@@ -106,23 +76,29 @@ static void take_all(const struct pair *p, int fd, char *buf, unsigned int n)
 {
 	while (n--) {
 		if (recv(fd, buf, p->size, 0) != (ssize_t)p->size)
-			die("recv");
-		if (p->dialogue && send(fd, buf, p->size, 0) != (ssize_t)p->size)
-			die("send");
+			die("recv: %m");
+		if (p->dialogue &&
+		    send(fd, buf, p->size, 0) != (ssize_t)p->size)
+			die("send: %m");
 	}
 }
 
-/* Ready when the socket is there, warm when its connection is up, done when all has arrived. */
+/*
+ * One end of a pair, in a process.  It tells its parent three times, and waits
+ * for the parent after each: its socket is open (ready), its connection is up
+ * (warm), all messages have arrived (done).
+ */
 static void __attribute__((noreturn)) run(const struct pair *p, bool sender)
 {
-	void (*move)(const struct pair *, int, char *, unsigned int) = sender ? send_all : take_all;
+	void (*move)(const struct pair *, int, char *,
+		     unsigned int) = sender ? send_all : take_all;
 	char *buf = calloc(1, p->size + 1), ns[8];
 	int fd;
 
 	if (!buf)
-		die("calloc");
+		die("calloc: %m");
 	snprintf(ns, sizeof(ns), sender ? "S" : "P%u", p->peer);
-	enter(ns);
+	netns_enter(ns);
 	fd = open_socket(p, sender);
 	tell(p->link);
 	hear(p->link);
@@ -131,21 +107,18 @@ static void __attribute__((noreturn)) run(const struct pair *p, bool sender)
 	hear(p->link);
 	move(p, fd, buf, p->count);
 	tell(p->link);
-	/* close would take back what has not arrived */
+	/* close() would drop messages that have not arrived. */
 	hear(p->link);
 	exit(0);
 }
 
 static void lock_stat(const char *path, const char *val)
 {
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0 || write(fd, val, strlen(val)) != (ssize_t)strlen(val))
-		die(path);
-	close(fd);
+	if (!file_write(path, val))
+		die("%s: %m", path);
 }
 
-/* Fork both ends of all pairs; @link gets the parent's ends. */
+/* Fork both ends of all pairs; @link gets the parent's sockets. */
 static void start(struct pair *p, int *link)
 {
 	unsigned int i;
@@ -155,10 +128,10 @@ static void start(struct pair *p, int *link)
 		p->nr = i / 2;
 		p->peer = 1 + p->nr * PEERS / SOCKETS;
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv))
-			die("socketpair");
+			die("socketpair: %m");
 		switch (fork()) {
 		case -1:
-			die("fork");
+			die("fork: %m");
 		case 0:
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			p->link = sv[1];
@@ -201,7 +174,8 @@ int main(int argc, char **argv)
 	int link[2 * SOCKETS];
 
 	if (argc != 4) {
-		fputs("usage: rds-lockload stream|dialogue SIZE COUNT\n", stderr);
+		fputs("usage: rds-lockload stream|dialogue SIZE COUNT\n",
+		      stderr);
 		return 2;
 	}
 	p.dialogue = !strcmp(argv[1], "dialogue");

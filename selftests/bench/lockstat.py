@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Judges lock statistics: lockstat.py WHAT MESSAGES FILE
 
-Every lock that net/rds initialises has a row in SCOPE; one that has none fails, so that a new lock
-cannot slip through. A lock that two peers share may be taken for one message in a hundred at most.
+Every lock that net/rds initialises must have a row in SCOPE, so that a new lock cannot slip
+through, and every row a lock. A lock that peers share may be taken at most once per hundred
+messages.
 """
 
 import os
@@ -13,21 +14,30 @@ import sys
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT = 0.01
 
-# What there is one of, by the name the lock's class has in /proc/lock_stat
+# The kind of object that has one lock each, by the name of the lock's class in /proc/lock_stat
 SCOPE = {
     "&txq->lock": "path", "rds_txq_xmit": "path", "&txq->idle": "path",
-    "&cp->lock": "path", "&cp->ctl": "path", "&conn->wait": "TCP connection",
+    "&cp->lock": "path", "&cp->ctl": "path", "&ts->wait": "TCP connection",
     "&rs->lock": "socket", "&rs->rx_lock": "socket", "&rs->rx_wait": "socket",
     "&rs->snd_wait": "socket", "&rs->cong_lock": "socket", "&rs->mon_lock": "socket",
-    "&rs->mr_lock": "socket",
-    # a local address has one map for all peers
+    "&rs->mr_lock": "socket", "&p->lock": "socket",
+    # A local address has one map for all peers.
     "&map->lock": "address", "&map->wait": "address",
-    # those of connections, of bound sockets and of maps are named alike
+    # The tables of connections, of bound sockets and of maps have the same lock name.
     "&table->lock": "namespace", "&table->wait": "namespace",
     "&tn->lock": "namespace", "&tn->listen_lock": "namespace",
+    "&rn->uses[i].lock": "namespace",
     "info_sem": "machine", "registry_mutex": "machine", "mr_table_lock": "machine",
+    # Locks of rds_rdma
+    "&conn->tx_lock": "RDMA connection", "&conn->cm.lock": "RDMA connection",
+    "&conn->ops_idle": "RDMA connection",
+    "&dev->lock": "device", "&dev->idle": "device",
+    "&reg->lock": "device", "&reg->wait": "device",
+    "addrs_lock": "machine", "scan_lock": "machine", "devs_lock": "machine",
+    "devs_spin": "machine", "tell_lock": "machine", "link_lock": "machine",
+    "self_lock": "machine",
 }
-SHARED = ("address", "namespace", "machine")
+SHARED = ("address", "namespace", "device", "machine")
 
 INIT = re.compile(
     r"\b(?:raw_spin_lock_init|spin_lock_init|rwlock_init|mutex_init|init_rwsem|sema_init|"
@@ -47,7 +57,7 @@ def initialised():
 
 
 def acquisitions(path):
-    """{class: how often it was taken}; classes of one name, and readers and writers, together."""
+    """{name: number of acquisitions}; sums classes of one name, and readers and writers."""
     taken = {}
     with open(path, encoding="utf-8") as f:
         for line in f:
@@ -71,7 +81,7 @@ def main():
             print("# %-18s %-14s %10d %12.4f" % (name, SCOPE[name], n, n / messages))
         if SCOPE[name] in SHARED and n > messages * LIMIT:
             bad.append("%s taken %.3f times per message" % (name, n / messages))
-    # Each message is put on a queue under its lock: less than that, and nothing was measured.
+    # Each message is queued under its path's lock: with fewer acquisitions nothing was measured.
     if taken.get("&txq->lock", 0) < messages:
         bad.append("&txq->lock taken less than once per message")
     if bad:

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # In a guest with the debug kernel: how often each lock of ours is taken per message, while eight
-# sockets of one address send to four peers, two sockets to each. Locks that two peers share must
-# be rare. RDS_ARGS is the number of messages a socket sends.
+# sockets of one address send to four peers, two sockets to each. Locks that peers share must be
+# taken rarely. RDS_ARGS is the number of messages that each socket sends.
 . selftests/lib/lib.sh
 
 count=${RDS_ARGS:-1000}

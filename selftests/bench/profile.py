@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Instructions per operation over rdma_rxe, by who asked for them: in-tree's RDS and ours.
+"""Instructions per operation over rdma_rxe, by the code that caused them: in-tree's RDS and ours.
 
     profile.py [--kernel K] [--functions N] [--no-run] [ROW...]
 
-Runs the line bench-profile (rows of rows.rdma; default some) and reads its log. The guest's clock
-counts instructions, one a nanosecond, and bench_sampler (sampler.c) takes a sample in every
-PERIOD of them. The soft device's share is rdma_rxe with ib_core and veth, and what the kernel does
-for them; RDS's is that of its modules. The rest is system calls, scheduling, the programs, idling.
+Runs the case bench-profile (rows of rows.rdma; some of them by default) and reads its log. The
+guest's clock counts instructions, one in a nanosecond, and bench_sampler (sampler.c) takes a sample
+every PERIOD instructions. The device's share is rdma_rxe with ib_core and veth, and the kernel
+functions called from there; the share of RDS is that of its modules. The rest is system calls,
+scheduling, the programs and idling.
 """
 
 import argparse
@@ -20,7 +21,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 ROWS = ["rate-64", "rate-1k", "rate-64k", "rate-1m", "write-64k", "read-64k", "rtt-64"]
-# Where the share of RDS must be at most half of in-tree's; Documentation/performance.md says why not elsewhere.
+# Rows where the share of RDS must be at most half of in-tree's; Documentation/performance.rst says
+# why not in the other rows
 HALF = ("rate-64k", "rate-1m")
 NOISE = 0.02
 DEVICE = ("rdma_rxe", "ib_core", "ib_uverbs", "veth", "udp_tunnel", "ip6_udp_tunnel", "rdma_cm",
@@ -60,7 +62,8 @@ def read(log):
 def report(found, functions):
     """Prints the tables; false if the share of RDS in a row of HALF is more than half of in-tree's.
 
-    A run that spends its time idle waits for something that never comes, which in-tree's do at times."""
+    A run that spends more than half of its time idle counts as hung. Runs of in-tree may hang, runs
+    of ours must not."""
     good = True
     print("| row | stack | %s | all |" % " | ".join(SHARES))
     print("|---|---|%s" % ("---|" * (len(SHARES) + 1)))

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Messages per second, from the first send to the last byte at the receiver. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "bench.h"
 
-#ifndef AF_RDS
-#define AF_RDS 21
-#endif
-
-/* Sent ahead to every destination, so that the connections are up when the clock starts */
+/* Messages sent to every destination first, to bring up the connections */
 #define WARM_UP		4
 
 static char *payload(size_t size)
@@ -24,35 +16,20 @@ static char *payload(size_t size)
 	char *p = malloc(size + sizeof(uint32_t));
 
 	if (!p)
-		die("malloc");
+		die("malloc: %m");
 	memset(p, 0x5a, size + sizeof(uint32_t));
 	return p;
 }
 
-/* Default buffers, but for messages that would not fit */
-static void fit_buffers(int fd, size_t size)
-{
-	int big = 8 << 20;
-
-	if (size <= 100000)
-		return;
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &big, sizeof(big)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &big, sizeof(big)))
-		die("buffers");
-}
-
-int rds_open(const struct bench *b, bool receiver, unsigned int i)
+int bench_open(const struct bench *b, bool receiver, unsigned int i)
 {
 	unsigned int port = BENCH_PORT + (b->dests > 1 ? 0 : i);
-	struct sockaddr_storage ss;
-	socklen_t len = bench_addr(b, receiver, i, port, &ss);
-	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0);
+	union addr a = bench_addr(b, receiver, i, port);
+	int fd = rds_bound(&a, 0);
 
-	if (fd < 0)
-		die("socket");
-	if (bind(fd, (struct sockaddr *)&ss, len))
-		die("bind");
-	fit_buffers(fd, b->size);
+	/* Default buffers, except for messages that do not fit into them. */
+	if (b->size > 100000)
+		rds_buffers(fd, 8 << 20);
 	return fd;
 }
 
@@ -61,15 +38,16 @@ static unsigned int receivers(const struct bench *b)
 	return b->dests > 1 ? b->dests : b->sockets;
 }
 
-static void rds_send(const struct bench *b, const int *fd, unsigned int i, const char *buf)
+static void rds_send(const struct bench *b, const int *fd, unsigned int i,
+		     const char *buf)
 {
 	unsigned int n = i % receivers(b);
-	struct sockaddr_storage ss;
-	socklen_t len = bench_addr(b, true, n, BENCH_PORT + (b->dests > 1 ? 0 : n), &ss);
+	unsigned int own = b->dests > 1 ? 0 : n;
+	union addr to = bench_addr(b, true, n, BENCH_PORT + own);
 
-	if (sendto(fd[b->dests > 1 ? 0 : n], buf, b->size, 0, (struct sockaddr *)&ss, len) !=
+	if (sendto(fd[own], buf, b->size, 0, &to.sa, addr_len(&to)) !=
 	    (ssize_t)b->size)
-		die("sendto");
+		die("sendto: %m");
 }
 
 void rds_rate_tx(const struct bench *b, const struct bench_link *l)
@@ -77,26 +55,27 @@ void rds_rate_tx(const struct bench *b, const struct bench_link *l)
 	unsigned int i, warm = WARM_UP * receivers(b);
 	char *buf = payload(b->size);
 	int fd[BENCH_MAX];
-	double start;
+	uint64_t start;
 
 	for (i = 0; i < b->sockets; i++)
-		fd[i] = rds_open(b, false, i);
+		fd[i] = bench_open(b, false, i);
 	link_wait(l->to_tx[0]);
 	for (i = 0; i < warm; i++)
 		rds_send(b, fd, i, buf);
 	link_wait(l->to_tx[0]);
 	sampling(true);
-	start = now();
+	start = now_ns();
 	if (write(l->to_rx[1], &start, sizeof(start)) != sizeof(start))
-		die("pipe");
+		die("pipe: %m");
 	for (i = 0; i < b->count; i++)
 		rds_send(b, fd, i, buf);
-	/* close would take back what is not sent yet */
+	/* close() would drop messages that are not sent yet. */
 	link_wait(l->to_tx[0]);
 }
 
 /* Receive @count messages over all sockets. */
-static void rds_take(const int *fd, unsigned int nfd, char *buf, size_t size, unsigned int count)
+static void rds_take(const int *fd, unsigned int nfd, char *buf, size_t size,
+		     unsigned int count)
 {
 	struct pollfd p[BENCH_MAX];
 	unsigned int i;
@@ -105,16 +84,17 @@ static void rds_take(const int *fd, unsigned int nfd, char *buf, size_t size, un
 		p[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
 	while (count) {
 		if (nfd > 1 && poll(p, nfd, -1) < 0)
-			die("poll");
+			die("poll: %m");
 		for (i = 0; i < nfd; i++) {
 			int flags = nfd > 1 ? MSG_DONTWAIT : 0;
 
 			if (nfd > 1 && !p[i].revents)
 				continue;
-			while (count && recv(fd[i], buf, size, flags) == (ssize_t)size)
+			while (count &&
+			       recv(fd[i], buf, size, flags) == (ssize_t)size)
 				count--;
 			if (count && nfd > 1 && errno != EAGAIN)
-				die("recv");
+				die("recv: %m");
 		}
 	}
 }
@@ -124,36 +104,35 @@ void rds_rate_rx(const struct bench *b, const struct bench_link *l)
 	unsigned int i, nfd = receivers(b);
 	char *buf = payload(b->size);
 	int fd[BENCH_MAX];
-	double start, end;
+	uint64_t start, end;
 
 	for (i = 0; i < nfd; i++)
-		fd[i] = rds_open(b, true, i);
+		fd[i] = bench_open(b, true, i);
 	link_tell(l->to_tx[1]);
 	rds_take(fd, nfd, buf, b->size, WARM_UP * nfd);
 	link_tell(l->to_tx[1]);
 	rds_take(fd, nfd, buf, b->size, b->count);
-	end = now();
+	end = now_ns();
 	sampling(false);
 	link_tell(l->to_tx[1]);
 	if (read(l->to_rx[0], &start, sizeof(start)) != sizeof(start))
-		die("pipe");
-	printf("%.1f\n", b->count / (end - start));
+		die("pipe: %m");
+	printf("%.1f\n", b->count * 1e9 / (double)(end - start));
 }
 
-/* Framed TCP: a length and the payload, one call a message at either end. */
+/* Framed TCP: a length, then the payload; one call for a message at each end */
 
 static int tcp_open(const struct bench *b, bool listener)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = bench_addr(b, true, 0, BENCH_PORT, &ss);
-	int fd = socket(ss.ss_family, SOCK_STREAM, 0), one = 1;
+	union addr a = bench_addr(b, true, 0, BENCH_PORT);
+	int fd = socket(a.sa.sa_family, SOCK_STREAM, 0), one = 1;
 
 	if (fd < 0)
-		die("socket");
+		die("socket: %m");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (listener ? bind(fd, (struct sockaddr *)&ss, len) || listen(fd, BENCH_MAX) :
-		       connect(fd, (struct sockaddr *)&ss, len))
-		die("tcp");
+	if (listener ? bind(fd, &a.sa, addr_len(&a)) || listen(fd, BENCH_MAX) :
+		       connect(fd, &a.sa, addr_len(&a)))
+		die("tcp: %m");
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return fd;
 }
@@ -165,7 +144,7 @@ static void tcp_send(int fd, const char *buf, size_t size)
 	ssize_t n = writev(fd, iov, 2);
 
 	if (n != (ssize_t)(size + sizeof(len)))
-		die("writev");
+		die("writev: %m");
 }
 
 void tcp_rate_tx(const struct bench *b, const struct bench_link *l)
@@ -173,7 +152,7 @@ void tcp_rate_tx(const struct bench *b, const struct bench_link *l)
 	char *buf = payload(b->size);
 	int fd[BENCH_MAX];
 	unsigned int i;
-	double start;
+	uint64_t start;
 
 	link_wait(l->to_tx[0]);
 	for (i = 0; i < b->sockets; i++)
@@ -181,15 +160,16 @@ void tcp_rate_tx(const struct bench *b, const struct bench_link *l)
 	for (i = 0; i < WARM_UP * b->sockets; i++)
 		tcp_send(fd[i % b->sockets], buf, b->size);
 	link_wait(l->to_tx[0]);
-	start = now();
+	start = now_ns();
 	if (write(l->to_rx[1], &start, sizeof(start)) != sizeof(start))
-		die("pipe");
+		die("pipe: %m");
 	for (i = 0; i < b->count; i++)
 		tcp_send(fd[i % b->sockets], buf, b->size);
 	link_wait(l->to_tx[0]);
 }
 
-static void tcp_take(const int *fd, unsigned int nfd, char *buf, size_t size, unsigned int count)
+static void tcp_take(const int *fd, unsigned int nfd, char *buf, size_t size,
+		     unsigned int count)
 {
 	ssize_t frame = size + sizeof(uint32_t);
 	struct pollfd p[BENCH_MAX];
@@ -199,12 +179,12 @@ static void tcp_take(const int *fd, unsigned int nfd, char *buf, size_t size, un
 		p[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
 	while (count) {
 		if (nfd > 1 && poll(p, nfd, -1) < 0)
-			die("poll");
+			die("poll: %m");
 		for (i = 0; i < nfd && count; i++) {
 			if (nfd > 1 && !p[i].revents)
 				continue;
 			if (recv(fd[i], buf, frame, MSG_WAITALL) != frame)
-				die("recv");
+				die("recv: %m");
 			count--;
 		}
 	}
@@ -214,7 +194,7 @@ void tcp_rate_rx(const struct bench *b, const struct bench_link *l)
 {
 	char *buf = payload(b->size);
 	int fd[BENCH_MAX], lfd;
-	double start, end;
+	uint64_t start, end;
 	unsigned int i;
 
 	lfd = tcp_open(b, true);
@@ -222,14 +202,14 @@ void tcp_rate_rx(const struct bench *b, const struct bench_link *l)
 	for (i = 0; i < b->sockets; i++) {
 		fd[i] = accept(lfd, NULL, NULL);
 		if (fd[i] < 0)
-			die("accept");
+			die("accept: %m");
 	}
 	tcp_take(fd, b->sockets, buf, b->size, WARM_UP * b->sockets);
 	link_tell(l->to_tx[1]);
 	tcp_take(fd, b->sockets, buf, b->size, b->count);
-	end = now();
+	end = now_ns();
 	link_tell(l->to_tx[1]);
 	if (read(l->to_rx[0], &start, sizeof(start)) != sizeof(start))
-		die("pipe");
-	printf("%.1f\n", b->count / (end - start));
+		die("pipe: %m");
+	printf("%.1f\n", b->count * 1e9 / (double)(end - start));
 }

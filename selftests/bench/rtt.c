@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Median round trips: between two sockets, and to the kernel's ping responder. */
+/* Median round-trip times: between two sockets, and of pings to RDS port 0. */
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "bench.h"
 
 static int by_value(const void *a, const void *b)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
 }
@@ -20,41 +17,42 @@ static char *zeroes(size_t n)
 	char *p = calloc(1, n + 1);
 
 	if (!p)
-		die("calloc");
+		die("calloc: %m");
 	return p;
 }
 
-static int tcp_pair(const struct bench *b, bool server, const struct bench_link *l)
+static int tcp_pair(const struct bench *b, bool server,
+		    const struct bench_link *l)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = bench_addr(b, true, 0, BENCH_PORT, &ss);
-	int fd = socket(ss.ss_family, SOCK_STREAM, 0), one = 1, conn;
+	union addr a = bench_addr(b, true, 0, BENCH_PORT);
+	int fd = socket(a.sa.sa_family, SOCK_STREAM, 0), one = 1, conn;
 
 	if (fd < 0)
-		die("socket");
+		die("socket: %m");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (server) {
-		if (bind(fd, (struct sockaddr *)&ss, len) || listen(fd, 1))
-			die("listen");
+		if (bind(fd, &a.sa, addr_len(&a)) || listen(fd, 1))
+			die("listen: %m");
 		link_tell(l->to_tx[1]);
 		conn = accept(fd, NULL, NULL);
 	} else {
 		link_wait(l->to_tx[0]);
-		conn = connect(fd, (struct sockaddr *)&ss, len) ? -1 : fd;
+		conn = connect(fd, &a.sa, addr_len(&a)) ? -1 : fd;
 	}
 	if (conn < 0)
-		die("tcp");
+		die("tcp: %m");
 	setsockopt(conn, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return conn;
 }
 
-static int rtt_open(const struct bench *b, bool receiver, const struct bench_link *l)
+static int rtt_open(const struct bench *b, bool receiver,
+		    const struct bench_link *l)
 {
 	int fd;
 
 	if (b->tcp)
 		return tcp_pair(b, receiver, l);
-	fd = rds_open(b, receiver, 0);
+	fd = bench_open(b, receiver, 0);
 	if (receiver)
 		link_tell(l->to_tx[1]);
 	else
@@ -62,44 +60,43 @@ static int rtt_open(const struct bench *b, bool receiver, const struct bench_lin
 	return fd;
 }
 
-static void send_to(const struct bench *b, int fd, bool receiver, const char *buf, size_t n,
-		    uint16_t port)
+static void send_to(const struct bench *b, int fd, bool receiver,
+		    const char *buf, size_t n, uint16_t port)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = bench_addr(b, receiver, 0, port, &ss);
+	union addr to = bench_addr(b, receiver, 0, port);
 
-	if (sendto(fd, buf, n, 0, b->tcp ? NULL : (struct sockaddr *)&ss, b->tcp ? 0 : len) !=
-	    (ssize_t)n)
-		die("sendto");
+	if (sendto(fd, buf, n, 0, b->tcp ? NULL : &to.sa,
+		   b->tcp ? 0 : addr_len(&to)) != (ssize_t)n)
+		die("sendto: %m");
 }
 
 static void take(int fd, char *buf, size_t n)
 {
 	if (recv(fd, buf, n, MSG_WAITALL) != (ssize_t)n)
-		die("recv");
+		die("recv: %m");
 }
 
-static void report(double *t, unsigned int n)
+static void report(uint64_t *t, unsigned int n)
 {
 	qsort(t, n, sizeof(*t), by_value);
-	printf("%.2f\n", t[n / 2] * 1e6);
+	printf("%.2f\n", (double)t[n / 2] / 1e3);
 }
 
 void rtt_tx(const struct bench *b, const struct bench_link *l)
 {
-	double *t = calloc(b->count, sizeof(*t)), start;
+	uint64_t *t = calloc(b->count, sizeof(*t)), start;
 	int fd = rtt_open(b, false, l);
 	char *buf = zeroes(b->size);
 	unsigned int i;
 
 	if (!t)
-		die("calloc");
+		die("calloc: %m");
 	sampling(true);
 	for (i = 0; i < b->count; i++) {
-		start = now();
+		start = now_ns();
 		send_to(b, fd, true, buf, b->size, BENCH_PORT);
 		take(fd, buf, b->size);
-		t[i] = now() - start;
+		t[i] = now_ns() - start;
 	}
 	sampling(false);
 	report(t, b->count);
@@ -119,21 +116,21 @@ void rtt_rx(const struct bench *b, const struct bench_link *l)
 
 void ping_tx(const struct bench *b, const struct bench_link *l)
 {
-	double *t = calloc(b->count, sizeof(*t)), start;
-	int fd = rds_open(b, false, 0);
+	uint64_t *t = calloc(b->count, sizeof(*t)), start;
+	int fd = bench_open(b, false, 0);
 	char buf[1];
 	unsigned int i;
 
 	(void)l;
 	if (!t)
-		die("calloc");
+		die("calloc: %m");
 	for (i = 0; i < b->count; i++) {
-		/* as rds-ping does it: on a connection that has long been idle */
+		/* As with rds-ping, the connection has been idle for long. */
 		usleep(200000);
-		start = now();
+		start = now_ns();
 		send_to(b, fd, true, buf, 0, 0);
 		take(fd, buf, 0);
-		t[i] = now() - start;
+		t[i] = now_ns() - start;
 	}
 	report(t, b->count);
 }

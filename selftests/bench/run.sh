@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # run.sh [rdma] [profile]
-# Inside the guest: every row on in-tree RDS, on ours and on framed TCP, in one boot, each the
-# median of three.  Words in RDS_ARGS select rows by name, a number there changes the three.
-# With rdma, the rows of rows.rdma over rdma_rxe instead, without TCP. With profile among the
-# words each row is run once, and printed are the samples of bench_sampler: see profile.py.
+# Inside the guest: every row on in-tree RDS, on ours and on framed TCP, in one boot. A result is
+# the median of three runs; a run of ours or of TCP that does not end fails its row. Words in
+# RDS_ARGS select rows by name, a number there replaces three.
+# With rdma: the rows of rows.rdma over rdma_rxe instead, without TCP. With profile, also as a word
+# in RDS_ARGS: each row runs once, and the samples of bench_sampler are printed (see profile.py).
 . selftests/lib/lib.sh
 . selftests/lib/stack.sh
 
@@ -32,7 +33,8 @@ setup() {
 	ip -n A route add 10.0.1.0/24 via 10.0.0.2
 }
 
-# RDMA devices serve the first namespace: two addresses of one device, which loops by itself.
+# RDMA devices serve only the initial namespace: use two addresses of one device, which loops
+# messages back by itself.
 setup_rdma() {
 	. selftests/rdma/rdma.sh
 	table=selftests/bench/rows.rdma
@@ -57,26 +59,42 @@ rows() {
 	done
 }
 
-# measure PROTO WHAT FAMILY SIZE COUNT SOCKETS DESTS [ended]: median of the repeats; with "ended" of
-# those that came to an end, since in-tree's congestion may leave a run waiting for ever
+# median [ended]: the median of the numbers on standard input, one in a line. 0 stands for a run
+# that did not end and makes the median 0, which no floor accepts; with "ended" such runs are left
+# out.
+median() {
+	sort -g | awk -v ended="$1" '$1 > 0 || !ended { v[++n] = $1 } $1 <= 0 { hung++ }
+		END { print hung && !ended || !n ? 0 : v[int(n / 2) + 1] }'
+}
+
+# measure STACK PROTO WHAT FAMILY SIZE COUNT SOCKETS DESTS: the median of the repeats. Congestion
+# may make a run of in-tree wait for ever: in-tree's median is that of the runs that ended.
 measure() {
+	_stack=$1
+	shift
 	if [ "$2" = idle ]; then
 		timeout 600 "$RDS_BIN/rds-idle" "$4" || echo 0
 		return
 	fi
 	for _i in $(seq $repeat); do
-		timeout 600 $bin "$2" "$1" "$3" "$4" "$5" "$6" "$7" || echo 0
-	done | sort -g | awk -v ended="$8" '!ended || $1 > 0 { v[++n] = $1 }
-		END { print n ? v[int(n / 2) + 1] : 0 }'
+		timeout 600 $bin "$2" "$1" "$3" "$4" "$5" "$6" "$7" || {
+			echo "# $_stack $2 of $4 bytes: run $_i did not end" >&2
+			echo 0
+		}
+	done >$out/runs
+	case "$_stack" in
+	intree)	median ended ;;
+	*)	median ;;
+	esac <$out/runs
 }
 
-# What the device and the stack have counted, as lines "name value"
+# The counters of the device and of the stack, as lines "name value"
 counted() {
 	grep -H . /sys/class/infiniband/*/ports/1/hw_counters/* 2>/dev/null | sed 's/.*\///; s/:/ /'
 	"$RDS_BIN/rds-info" -c | awk 'NF == 2'
 }
 
-# samples STACK ROW COUNT: where the measured time of a row went, and what was counted meanwhile
+# samples STACK ROW COUNT: the samples of a row's measured time, and the counters that changed
 samples() {
 	counted >$out/after
 	awk -v p="# counted | $1 | $2" 'NR == FNR { was[$1] = $2; next }
@@ -91,13 +109,11 @@ samples() {
 run_stack() {
 	rows | while IFS='|' read -r name what fam size count socks dests floor tcp; do
 		[ "$1" != tcp ] || [ "$tcp" = yes ] || continue
-		# in-tree does not get that far: its limit of receive memory is spent on idle rings
+		# In-tree cannot run idle: idle rings use up its limit of receive memory.
 		[ "$1 $what" != "intree idle" ] || continue
 		[ "$profile $what" != "1 idle" ] || continue
 		[ -z "$profile" ] || counted >$out/before
-		ended=
-		[ "$1" != intree ] || ended=ended
-		v=$(measure "$2" "$what" "$fam" "$size" "$count" "$socks" "$dests" $ended </dev/null)
+		v=$(measure "$1" "$2" "$what" "$fam" "$size" "$count" "$socks" "$dests" </dev/null)
 		[ -z "$profile" ] || samples "$1" "$name" "$count"
 		echo "$v" >$out/$name.$1
 		echo "# $1 $name $v"
@@ -106,7 +122,7 @@ run_stack() {
 
 get() { cat $out/$1.$2 2>/dev/null || echo -; }
 
-# verdict NAME WHAT FLOOR: a row of the table and its result
+# verdict NAME WHAT FLOOR: print a row of the table and its result
 verdict() {
 	awk -v n="$1" -v i="$(get $1 intree)" -v o="$(get $1 ours)" -v t="$(get $1 tcp)" -v f="$3" \
 	    -v w="$2" 'BEGIN {
@@ -114,12 +130,13 @@ verdict() {
 		good = o > 0 && i > 0 && (substr(f, 1, 1) == "+" ? r >= lim : r <= lim)
 		if (substr(f, 1, 1) == "=") good = o > 0 && o <= lim
 		if (w == "ping" && o >= 500) good = 0
+		if (t != "-" && t <= 0) good = 0
 		rel = t > 0 ? sprintf("%.2f", o / t) : "-"
 		printf "# table | %s | %s | %s | %.2f | %s | %s | %s |\n", n, i, o, r, f, t, rel
 		printf "%s - %s # %.2f, floor %s\n", good ? "ok" : "not ok", n, r, f }'
 }
 
-# start_stack STACK: loaded, and its first connections up
+# start_stack STACK: load the stack and bring up its first connections
 start_stack() {
 	if [ $over = rdma ]; then
 		load_stack "$1" rds rds_rdma && rdma_ready 10.0.0.1 10.0.0.2 || return 1
@@ -127,7 +144,7 @@ start_stack() {
 		return 0
 	fi
 	load_stack "$1" || return 1
-	# in-tree may take a minute to get its first connections up on one CPU
+	# On one CPU in-tree may take a minute to bring up its first connections.
 	timeout 300 $bin rate rds 4 64 10 1 1 >/dev/null
 	timeout 300 $bin rate rds 6 64 10 1 1 >/dev/null
 	timeout 300 $bin rate rds 4 64 40 1 20 >/dev/null
@@ -149,7 +166,7 @@ for s in intree ours; do
 	unload_stack 30 || { echo "not ok - unload $s"; exit 1; }
 done
 if [ -n "$profile" ]; then
-	# its rates are those of a machine that is looked at
+	# Rates are not judged while the sampler runs.
 	ok profile
 	exit 0
 fi

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Where the instructions go, for selftests/bench/profile.py.
+ * Samples of the code that a guest executes, for selftests/bench/profile.py.
  *
- * In a guest whose clock counts instructions, a timer that fires every PERIOD nanoseconds or so
- * takes one sample in so many instructions. A sample is the function that was interrupted and its owner:
- * the module that called it last, so that copying or allocation belongs to the one who asked for
- * it. What no module asked for is the kernel's, the program's or nobody's (idle).
+ * In a guest whose clock counts instructions, a timer that fires after PERIOD
+ * nanoseconds on average takes one sample in PERIOD instructions. A sample is
+ * the interrupted function and its owner: the innermost module among its
+ * callers, so that copying or allocation belongs to the module that called it.
+ * Without a module among the callers the owner is the kernel, the program or
+ * idle.
  *
- * /proc/bench_sampler: write 1 to begin anew, 0 to stop; read for lines "owner function".
+ * /proc/bench_sampler: write 1 to start anew, 0 to stop; read for lines
+ * "owner function".
  */
 #include <asm/irq_regs.h>
 #include <linux/hrtimer.h>
@@ -20,14 +23,15 @@
 #include <linux/stacktrace.h>
 #include <linux/vmalloc.h>
 
-#define PERIOD	5000	/* the mean: regular ones would beat with what is measured */
+#define PERIOD	5000	/* the mean: a fixed period could alias with the load */
 #define DEPTH	40
 #define SAMPLES	65000
-#define LATE	(20 * PERIOD)	/* more is no stretch without interrupts, but the emulator's clock */
+/* Longest delay by disabled interrupts; a longer one is a jump of the clock */
+#define LATE	(20 * PERIOD)
 
 struct sample {
-	unsigned int	times;	/* it counts as so many */
-	unsigned int	nr;	/* 0: the program */
+	unsigned int	times;	/* number of samples that this one stands for */
+	unsigned int	nr;	/* entries of @ip; 0: the program */
 	unsigned long	ip[DEPTH];
 };
 
@@ -46,7 +50,7 @@ static void take_sample(struct pt_regs *regs, struct sample *s)
 	n = stack_trace_save(ip, ARRAY_SIZE(ip), 0);
 	for (i = 0; i < n && ip[i] != regs->ip; i++)
 		;
-	/* otherwise the trace did not get through the interrupt */
+	/* The trace did not get through the interrupt: keep the function. */
 	if (i == n) {
 		ip[0] = regs->ip;
 		i = 0;
@@ -57,18 +61,22 @@ static void take_sample(struct pt_regs *regs, struct sample *s)
 }
 
 /*
- * The time it takes to look is not counted: the next period begins at its end.  A sample that
- * comes late was held up where interrupts are disabled, and stands for all that was due there.
+ * The time to take a sample is not counted: the next period begins at its end.
+ * A late sample was held up by code with interrupts disabled, and stands for
+ * all samples that were due in that code.
  */
 static enum hrtimer_restart take(struct hrtimer *t)
 {
-	s64 late = ktime_to_ns(hrtimer_cb_get_time(t)) - hrtimer_get_expires_ns(t);
+	s64 late = ktime_to_ns(hrtimer_cb_get_time(t)) -
+		   ktime_to_ns(hrtimer_get_expires(t));
 	struct sample *s;
 
 	if (nr_samples == SAMPLES)
 		return HRTIMER_NORESTART;
 	s = &samples[nr_samples++];
-	s->times = late < LATE ? 1 + (unsigned int)(late + PERIOD / 2) / PERIOD : 1;
+	s->times = late < LATE ?
+			   1 + (unsigned int)(late + PERIOD / 2) / PERIOD :
+			   1;
 	take_sample(get_irq_regs(), s);
 	hrtimer_forward_now(t, 1);
 	hrtimer_add_expires_ns(t, PERIOD / 2 + get_random_u32_below(PERIOD));
@@ -95,7 +103,8 @@ static void show_sample(struct seq_file *m, const struct sample *s)
 			seq_printf(m, "%s %s\n", mod + 1, leaf);
 			return;
 		}
-		if (!strncmp(name, "cpuidle_idle_call", 17) || !strncmp(name, "do_idle", 7)) {
+		if (!strncmp(name, "cpuidle_idle_call", 17) ||
+		    !strncmp(name, "do_idle", 7)) {
 			seq_printf(m, "idle %s\n", leaf);
 			return;
 		}
@@ -115,8 +124,13 @@ static int show(struct seq_file *m, void *unused)
 
 static int open(struct inode *inode, struct file *file)
 {
-	/* memory for the text is for whoever reads it: to get it would be part of what is measured */
-	return file->f_mode & FMODE_READ ? single_open_size(file, show, NULL, SAMPLES * 64) : 0;
+	/*
+	 * Only readers get memory for the text: a writer that starts sampling
+	 * must not have its allocation measured.
+	 */
+	return file->f_mode & FMODE_READ ?
+		       single_open_size(file, show, NULL, SAMPLES * 64) :
+		       0;
 }
 
 static int release(struct inode *inode, struct file *file)
@@ -124,7 +138,8 @@ static int release(struct inode *inode, struct file *file)
 	return file->f_mode & FMODE_READ ? single_release(inode, file) : 0;
 }
 
-static ssize_t set(struct file *file, const char __user *buf, size_t len, loff_t *pos)
+static ssize_t set(struct file *file, const char __user *buf, size_t len,
+		   loff_t *pos)
 {
 	char c;
 
@@ -151,8 +166,7 @@ static int __init sampler_init(void)
 	samples = vzalloc(array_size(SAMPLES, sizeof(*samples)));
 	if (!samples)
 		return -ENOMEM;
-	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	timer.function = take;
+	hrtimer_setup(&timer, take, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	if (proc_create("bench_sampler", 0600, NULL, &ops))
 		return 0;
 	vfree(samples);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# demo.sh: boots two machines joined by a cable, sends a real file from one to the other over RDS,
-# and shows what both ends saw. Needs root only to install what is missing.
+# demo.sh: boot two guests that are joined by a network, send a file from one to the other over RDS,
+# and show the output of both. Root is needed only to install missing packages.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -15,7 +15,7 @@ fi
 
 step() { echo "$bold== $*$off"; }
 
-# What the runner prints, for a reader: the guest's name in front, results as words.
+# Convert the runner's output for a reader: the host's name in front, results as words.
 pretty() {
 	sed -u -n \
 		-e "s/^  \([ab]\)| not ok [0-9]* \(.*\)/  host \1 | ${bad}FAILED \2$off/" \

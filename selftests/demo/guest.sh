@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# guest.sh: what either host of the demonstration does. Lines for the reader start with "> ",
-# commands with "$ "; a is the sender, b the receiver.
+# guest.sh: the demonstration in each guest; guest a is the sender, guest b the receiver.
+# Lines for the reader start with "> ", commands with "$ ".
 set -u
 . selftests/lib/lib.sh
 
@@ -15,7 +15,7 @@ say() { echo "> $*"; }
 
 bound() { rds-info -k | grep -q " $1 "; }
 
-# Both ends, so that it is seen that a TCP connection of the kernel carries it.
+# At both ends: show the kernel's TCP connection that carries the transfer.
 tcp_sockets() {
 	echo '$ ss -tn "sport = 16385 or dport = 16385"'
 	ss -tn "sport = 16385 or dport = 16385" | sed 's/^/  /'
@@ -41,7 +41,7 @@ sender() {
 	tcp_sockets
 	barrier sent
 	barrier received 120
-	# the sum goes the same way, for the other end to compare
+	# The receiver compares this checksum with that of the file it received.
 	echo "$sum" | rdscat -q "$RDS_PEER4:$((port + 1))"
 	barrier compared
 }
@@ -75,7 +75,7 @@ receiver() {
 	barrier compared
 }
 
-# logged NAME CMD...: shows the command and its output, and says whether it succeeded
+# logged NAME CMD...: print the command and its output, and its success as result NAME
 logged() {
 	result=$1
 	shift
@@ -87,7 +87,7 @@ logged() {
 	if [ $rc = 0 ]; then ok "$result"; else not_ok "$result" "exit status $rc"; fi
 }
 
-# The counters that are not zero.
+# Print the counters that are not zero; fail if rds-info -c has 30 lines or less.
 moved_counters() { rds-info -c | awk 'NF != 2 || $2 != 0' && [ "$(rds-info -c | wc -l)" -gt 30 ]; }
 
 stress_listens() { ss -Htln "sport = 4100" | grep -q .; }

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The exchange itself: one thread, one poll loop, both directions. */
+/* The exchange of rds-xchg: one thread, one poll loop, both directions. */
 #include <errno.h>
-#include <linux/rds.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "xchg.h"
-
 
 static void open_stream(struct xchg *x, unsigned int i)
 {
@@ -19,17 +13,17 @@ static void open_stream(struct xchg *x, unsigned int i)
 	int one = 1;
 
 	s->port = o->port + i;
-	s->fd = socket(AF_RDS, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->fd < 0)
-		die("socket: %s", strerror(errno));
+	addr_set_port(&o->self, s->port);
+	s->fd = rds_open(SOCK_NONBLOCK);
 	if (setsockopt(s->fd, SOL_RDS, RDS_CONG_MONITOR, &one, sizeof(one)))
 		die("RDS_CONG_MONITOR: %s", strerror(errno));
-	if (o->sndbuf && setsockopt(s->fd, SOL_SOCKET, SO_SNDBUFFORCE, &o->sndbuf, 4))
+	if (o->sndbuf &&
+	    setsockopt(s->fd, SOL_SOCKET, SO_SNDBUFFORCE, &o->sndbuf, 4))
 		die("SO_SNDBUFFORCE: %s", strerror(errno));
-	if (o->rcvbuf && setsockopt(s->fd, SOL_SOCKET, SO_RCVBUFFORCE, &o->rcvbuf, 4))
+	if (o->rcvbuf &&
+	    setsockopt(s->fd, SOL_SOCKET, SO_RCVBUFFORCE, &o->rcvbuf, 4))
 		die("SO_RCVBUFFORCE: %s", strerror(errno));
-	addr_port(&o->self, s->port);
-	if (bind(s->fd, (void *)&o->self.ss, o->self.len))
+	if (bind(s->fd, &o->self.sa, addr_len(&o->self)))
 		die("bind: %s", strerror(errno));
 	plan_init(&s->tx.plan, o, !o->ctl_listen, i);
 	plan_init(&s->rx.plan, o, o->ctl_listen, i);
@@ -67,7 +61,8 @@ static int wait_ms(const struct xchg *x)
 	int ms = 200;
 
 	if (x->my_turn) {
-		uint64_t left = x->reset_at > now ? (x->reset_at - now) / MS : 0;
+		uint64_t left = x->reset_at > now ? (x->reset_at - now) / MS :
+						    0;
 
 		if (left < (uint64_t)ms)
 			ms = left + 1;
@@ -130,8 +125,9 @@ static void check_time(struct xchg *x)
 	    now - x->start_ns <= x->o.timeout * 1000 * MS)
 		return;
 	report_state(x);
-	die("%s: %s", x->o.label, now - x->progress_ns > x->o.stuck * 1000 * MS ?
-	    "no progress" : "out of time");
+	die("%s: %s", x->o.label,
+	    now - x->progress_ns > x->o.stuck * 1000 * MS ? "no progress" :
+							    "out of time");
 }
 
 int main(int argc, char **argv)
@@ -149,7 +145,7 @@ int main(int argc, char **argv)
 	if (x.o.sniff && sniff_start(&x.o))
 		die("cannot start the watching thread");
 	x.sniffing = x.o.sniff;
-	/* a connection can only be followed from its first byte on */
+	/* The sniffer needs a connection's first byte: reset all of them. */
 	if (x.sniffing)
 		diag_reset_all(&x.o);
 	x.ctl = ctl_open(&x.o);

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rds-xchg: a checked exchange of messages between two addresses, both directions at once.
- * Length and content of message i of a stream are functions of (seed, direction, stream, i), so
- * the receiver knows what must come next and can tell a lost message from a doubled, reordered
- * or damaged one.
+ * rds-xchg: a checked exchange of messages between two addresses, in both
+ * directions at once. Length and content of message i of a stream are functions
+ * of (seed, direction, stream, i), so the receiver knows which message must be
+ * next and can tell a lost message from a duplicate, a reordered or a damaged
+ * one.
  */
 #ifndef RDS_SELFTEST_XCHG_H
 #define RDS_SELFTEST_XCHG_H
 
-#include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#ifndef AF_RDS
-#define AF_RDS		21
-#endif
-#ifndef SOL_RDS
-#define SOL_RDS		276
-#endif
+#include "rdstest.h"
 
 #define MS		1000000ull
 #define XMAGIC		0x58434847u
@@ -48,13 +39,8 @@ struct plan {
 	enum mix mix;
 };
 
-struct xaddr {
-	struct sockaddr_storage ss;
-	socklen_t len;
-};
-
 struct opts {
-	struct xaddr self, peer;
+	union addr self, peer;
 	const char *ctl, *sniff;
 	bool ctl_listen, same_clock, tx_lossy, tolerate_lost_wakeup, abandon;
 	unsigned int streams, port, slow_rounds, resets, timeout, stuck;
@@ -74,7 +60,7 @@ struct txs {
 	uint64_t next, total, hash, built_hash, bytes;
 	uint64_t enobufs, eagain, tail_start, stall_req, lost_wakeups;
 	uint64_t congested_since, tail_at;
-	uint64_t suspect_at;	/* sent without having been told that we may; 0: no */
+	uint64_t suspect_at;	/* time of a send without a wake-up; or 0 */
 	uint8_t *buf;
 	uint32_t len;
 	bool built, congested, full, tail, tail_seen, done;
@@ -83,8 +69,10 @@ struct txs {
 struct rxs {
 	struct plan plan;
 	struct bits seen;
-	uint64_t got, high, total, hash, bytes;		/* high = highest index + 1 */
-	uint64_t dup, reorder, bad, tail_start, last_ns, max_gap, max_lat, max_lat_idx;
+	/* high = highest index + 1 */
+	uint64_t got, high, total, hash, bytes;
+	uint64_t dup, reorder, bad, tail_start, last_ns, max_gap, max_lat,
+		max_lat_idx;
 	uint64_t peer_hash, stall_at, stall_no, stalls_ok;
 	uint32_t max_lat_len;
 	bool tail, tail_told, total_known, stalled, done;
@@ -97,7 +85,7 @@ struct stream {
 	struct rxs rx;
 };
 
-/* What the other end says it received of our direction. */
+/* The other end's report on what it received from this end. */
 struct verdict {
 	uint64_t got, missing, dup, reorder, bad, hash, bytes, unacked_missing;
 	bool known;
@@ -119,56 +107,57 @@ struct xchg {
 /* xmsg.c */
 uint64_t mix64(uint64_t x);
 uint64_t rng_next(uint64_t *s);
-void plan_init(struct plan *p, const struct opts *o, unsigned int dir, unsigned int stream);
+void plan_init(struct plan *p, const struct opts *o, unsigned int dir,
+	       unsigned int stream);
 uint32_t plan_len(struct plan *p, uint64_t idx);
-uint64_t msg_build(uint8_t *buf, const struct plan *p, unsigned int stream, uint64_t idx,
-		   uint32_t len, uint64_t now);
-bool msg_parse(const uint8_t *buf, size_t len, struct plan *p, unsigned int stream,
-	       uint64_t expect, struct xhdr *out);
+uint64_t msg_build(uint8_t *buf, const struct plan *p, unsigned int stream,
+		   uint64_t idx, uint32_t len, uint64_t now);
+bool msg_parse(const uint8_t *buf, size_t len, struct plan *p,
+	       unsigned int stream, uint64_t expect, struct xhdr *out);
 bool bits_test(const struct bits *b, uint64_t i);
 void bits_set(struct bits *b, uint64_t i);
 
 /* xopt.c */
 void opts_parse(struct opts *o, int argc, char **argv);
-bool addr_parse(struct xaddr *a, const char *text, uint16_t port);
-void addr_port(struct xaddr *a, uint16_t port);
-void addr_mapped(const struct xaddr *a, uint8_t out[16]);
+void addr_mapped(const union addr *a, uint8_t out[16]);
 
 /* xtx.c, xrx.c */
 void tx_work(struct xchg *x, unsigned int i);
 void tx_finish(struct xchg *x, unsigned int i, uint64_t total);
 void rx_work(struct xchg *x, unsigned int i);
 
-/* xline.c; without a line hello() introduces us */
+/* xline.c; hello() checks the peer's HELLO, or sends one if @line is NULL */
 void hello(struct xchg *x, char *line);
 void take_token(struct xchg *x);
 void on_line(struct xchg *x, char *line);
 
 /* xctl.c */
 int ctl_open(const struct opts *o);
-void ctl_say(struct xchg *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void ctl_say(struct xchg *x, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 bool ctl_lines(struct xchg *x, void (*fn)(struct xchg *x, char *line));
 
-/* xdiag.c: returns 1 when a connection with unacknowledged data was destroyed */
+/* xdiag.c: 1 if a connection with unacknowledged data was destroyed */
 int diag_reset_one(const struct opts *o, uint64_t *rng);
 void diag_reset_all(const struct opts *o);
 
 /* xsniff.c */
 int sniff_start(const struct opts *o);
 void sniff_stop(void);
-/* The peer's TCP acknowledged this message of ours. */
+/* True if the peer's TCP acknowledged this message of this end. */
 bool sniff_acked(unsigned int stream, uint64_t idx);
-/* This message of the peer's was seen to its last byte; our TCP acknowledged it. */
+/*
+ * A message of the peer: true if the sniffer saw it to its last byte; true if
+ * this end's TCP acknowledged it.
+ */
 bool sniff_whole(unsigned int stream, uint64_t idx);
 bool sniff_taken(unsigned int stream, uint64_t idx);
-/* Nothing escaped us. */
+/* True if the sniffer missed no packet. */
 bool sniff_complete(void);
 bool sniff_map_congested(uint16_t port);
 void sniff_report(void);
 
 /* xreport.c */
-uint64_t now_ns(void);
-void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void report_state(const struct xchg *x);
 void send_results(struct xchg *x);
 bool judge(struct xchg *x);

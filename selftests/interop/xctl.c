@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The control channel: lines of text over TCP or a unix socket. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +15,7 @@
 static socklen_t ctl_addr(const char *spec, struct sockaddr_storage *ss)
 {
 	struct sockaddr_un *un = (struct sockaddr_un *)ss;
-	struct xaddr a;
+	union addr a;
 	char host[64];
 	int port;
 
@@ -29,14 +27,15 @@ static socklen_t ctl_addr(const char *spec, struct sockaddr_storage *ss)
 		strcpy(un->sun_path, spec);
 		return sizeof(*un);
 	}
-	if (sscanf(spec, "%63[^,],%d", host, &port) != 2 || !addr_parse(&a, host, port))
+	if (sscanf(spec, "%63[^,],%d", host, &port) != 2 ||
+	    !addr_parse(&a, host, port))
 		die("bad control address %s", spec);
 	*ss = a.ss;
-	return a.len;
+	return addr_len(&a);
 }
 
-static int ctl_accept(const char *spec, struct sockaddr_storage *ss, socklen_t len,
-		      unsigned int timeout)
+static int ctl_accept(const char *spec, struct sockaddr_storage *ss,
+		      socklen_t len, unsigned int timeout)
 {
 	struct timeval tv = { .tv_sec = timeout };
 	int one = 1, fd, c;
@@ -59,8 +58,8 @@ static int ctl_accept(const char *spec, struct sockaddr_storage *ss, socklen_t l
 	return c;
 }
 
-static int ctl_dial(const char *spec, struct sockaddr_storage *ss, socklen_t len,
-		    unsigned int timeout)
+static int ctl_dial(const char *spec, struct sockaddr_storage *ss,
+		    socklen_t len, unsigned int timeout)
 {
 	uint64_t end = now_ns() + timeout * 1000000000ull;
 	struct timespec pause = { .tv_nsec = 50000000 };
@@ -115,13 +114,14 @@ void ctl_say(struct xchg *x, const char *fmt, ...)
 	}
 }
 
-/* Reads what is there; false at end of file. */
+/* Receive without waiting and call @fn for each line; false at end of file. */
 bool ctl_lines(struct xchg *x, void (*fn)(struct xchg *x, char *line))
 {
 	char *nl;
 	ssize_t n;
 
-	n = recv(x->ctl, x->ctlbuf + x->ctllen, sizeof(x->ctlbuf) - 1 - x->ctllen, MSG_DONTWAIT);
+	n = recv(x->ctl, x->ctlbuf + x->ctllen,
+		 sizeof(x->ctlbuf) - 1 - x->ctllen, MSG_DONTWAIT);
 	if (n == 0)
 		return false;
 	if (n < 0) {

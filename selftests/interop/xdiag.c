@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Finds an RDS TCP connection that has data unacknowledged and destroys it: the requests that
- * `ss -K` sends, made here because starting a program takes longer than the data stays
- * unacknowledged.
+ * Finds an RDS TCP connection that has unacknowledged data and destroys it with
+ * the requests that `ss -K` sends. Starting that program would take longer than
+ * the data stays unacknowledged.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +15,6 @@
 
 #include "xchg.h"
 
-#define RDS_TCP_PORT	16385
 #define STATE_ESTAB	1
 #define MAX_FOUND	32
 
@@ -50,7 +49,8 @@ static bool ours(const struct opts *o, const struct inet_diag_msg *m)
 	       same_addr(m->idiag_family, m->id.idiag_dst, peer);
 }
 
-static int send_req(int fd, uint16_t type, uint16_t flags, const struct inet_diag_req_v2 *req)
+static int send_req(int fd, uint16_t type, uint16_t flags,
+		    const struct inet_diag_req_v2 *req)
 {
 	struct {
 		struct nlmsghdr nlh;
@@ -61,9 +61,9 @@ static int send_req(int fd, uint16_t type, uint16_t flags, const struct inet_dia
 	return send(fd, &m, sizeof(m), 0) == (ssize_t)sizeof(m) ? 0 : -1;
 }
 
-/* True when the dump goes on. */
-static bool take_part(const struct opts *o, char *buf, ssize_t len, struct found *f,
-		      unsigned int *n)
+/* Collect the connections in one part of a dump; true if more parts follow. */
+static bool take_part(const struct opts *o, char *buf, ssize_t len,
+		      struct found *f, unsigned int *n)
 {
 	struct nlmsghdr *h = (struct nlmsghdr *)buf;
 
@@ -73,7 +73,9 @@ static bool take_part(const struct opts *o, char *buf, ssize_t len, struct found
 		if (h->nlmsg_type == NLMSG_DONE)
 			return false;
 		if (h->nlmsg_type == NLMSG_ERROR)
-			die("sock_diag: %s", strerror(-((struct nlmsgerr *)NLMSG_DATA(h))->error));
+			die("sock_diag: %s",
+			    strerror(-((struct nlmsgerr *)NLMSG_DATA(h))
+					      ->error));
 		if (!ours(o, m) || *n == MAX_FOUND)
 			continue;
 		f[*n].id = m->id;
@@ -84,9 +86,11 @@ static bool take_part(const struct opts *o, char *buf, ssize_t len, struct found
 	return true;
 }
 
-static void dump(const struct opts *o, int fd, uint8_t family, struct found *f, unsigned int *n)
+static void dump(const struct opts *o, int fd, uint8_t family, struct found *f,
+		 unsigned int *n)
 {
-	struct inet_diag_req_v2 req = { .sdiag_family = family, .sdiag_protocol = IPPROTO_TCP,
+	struct inet_diag_req_v2 req = { .sdiag_family = family,
+					.sdiag_protocol = IPPROTO_TCP,
 					.idiag_states = 1u << STATE_ESTAB };
 	static char buf[65536];
 	ssize_t len;
@@ -102,14 +106,17 @@ static void dump(const struct opts *o, int fd, uint8_t family, struct found *f, 
 
 static int destroy(int fd, const struct found *f)
 {
-	struct inet_diag_req_v2 req = { .sdiag_family = f->family, .sdiag_protocol = IPPROTO_TCP,
-					.idiag_states = 1u << STATE_ESTAB, .id = f->id };
+	struct inet_diag_req_v2 req = { .sdiag_family = f->family,
+					.sdiag_protocol = IPPROTO_TCP,
+					.idiag_states = 1u << STATE_ESTAB,
+					.id = f->id };
 	struct {
 		struct nlmsghdr nlh;
 		struct nlmsgerr err;
 	} ack;
 
-	if (send_req(fd, SOCK_DESTROY, NLM_F_ACK, &req) || recv(fd, &ack, sizeof(ack), 0) < 0)
+	if (send_req(fd, SOCK_DESTROY, NLM_F_ACK, &req) ||
+	    recv(fd, &ack, sizeof(ack), 0) < 0)
 		die("SOCK_DESTROY: %s", strerror(errno));
 	if (ack.nlh.nlmsg_type != NLMSG_ERROR)
 		die("SOCK_DESTROY: unexpected answer %u", ack.nlh.nlmsg_type);
@@ -120,14 +127,15 @@ static int destroy(int fd, const struct found *f)
 	return 1;
 }
 
-static int find_all(const struct opts *o, struct found f[MAX_FOUND], unsigned int *n)
+static int find_all(const struct opts *o, struct found f[MAX_FOUND],
+		    unsigned int *n)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
 	if (fd < 0)
 		die("netlink: %s", strerror(errno));
 	*n = 0;
-	/* an accepted IPv4 connection of the dual-stack listener is an AF_INET6 socket */
+	/* IPv4 connections accepted by the dual-stack listener are AF_INET6. */
 	dump(o, fd, AF_INET, f, n);
 	dump(o, fd, AF_INET6, f, n);
 	return fd;

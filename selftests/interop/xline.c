@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the other end says on the control channel. */
+/* Handling of the lines that the other end sends on the control channel. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,15 +14,18 @@ void hello(struct xchg *x, char *line)
 	char want[256];
 	int lossy;
 
-	snprintf(want, sizeof(want), "%llu %llu %u %u %u %u %u %d", (unsigned long long)o->seed,
-		 (unsigned long long)o->count, o->streams, o->min_len, o->max_len, o->resets,
-		 o->slow_rounds, o->mix);
+	snprintf(want, sizeof(want), "%llu %llu %u %u %u %u %u %d",
+		 (unsigned long long)o->seed, (unsigned long long)o->count,
+		 o->streams, o->min_len, o->max_len, o->resets, o->slow_rounds,
+		 o->mix);
 	if (!line) {
 		ctl_say(x, "HELLO %d %s", o->tx_lossy, want);
 		return;
 	}
-	if (sscanf(line, "HELLO %d", &lossy) != 1 || strlen(line) < 8 || strcmp(line + 8, want))
-		die("the other end was started otherwise: '%s', here '%s'", line, want);
+	if (sscanf(line, "HELLO %d", &lossy) != 1 || strlen(line) < 8 ||
+	    strcmp(line + 8, want))
+		die("the other end was started otherwise: '%s', here '%s'",
+		    line, want);
 	x->peer_lossy = lossy;
 }
 
@@ -45,8 +48,11 @@ static void unstall(struct xchg *x, unsigned int i, uint64_t no, bool congested)
 	x->s[i].tx.congested_since = now_ns();
 	if (congested)
 		r->stalls_ok++;
-	/* what the sender had under way until it was stopped comes on top of this */
-	r->stall_at = congested ? r->got + x->o.count / (3 * (x->o.slow_rounds + 1)) : UINT64_MAX;
+	/* Messages that the sender still had under way add to this number. */
+	r->stall_at = congested ?
+			      r->got + x->o.count /
+					       (3 * (x->o.slow_rounds + 1)) :
+			      UINT64_MAX;
 }
 
 static void on_stall(struct xchg *x, unsigned int i, uint64_t no)
@@ -66,28 +72,30 @@ static void on_result(struct xchg *x, const char *line)
 	unsigned long long got, missing, dup, reorder, bad, hash, bytes;
 	unsigned int i;
 
-	if (sscanf(line, "RESULT %u %llu %llu %llu %llu %llu %llx %llu", &i, &got, &missing, &dup,
-		   &reorder, &bad, &hash, &bytes) != 8 || i >= x->o.streams)
+	if (sscanf(line, "RESULT %u %llu %llu %llu %llu %llu %llx %llu", &i,
+		   &got, &missing, &dup, &reorder, &bad, &hash, &bytes) != 8 ||
+	    i >= x->o.streams)
 		die("bad line from the other end: %s", line);
 	x->v[i] = (struct verdict){ .got = got, .missing = missing, .dup = dup,
 				    .reorder = reorder, .bad = bad, .hash = hash,
 				    .bytes = bytes, .known = true };
 }
 
-static void on_missing(struct xchg *x, unsigned int i, uint64_t from, uint64_t to)
+static void on_missing(struct xchg *x, unsigned int i, uint64_t from,
+		       uint64_t to)
 {
 	static unsigned int shown;
 	uint64_t idx;
 
 	if (shown++ < 20)
-		printf("# stream %u: numbers %llu to %llu are missing at the other end\n", i,
-		       (unsigned long long)from, (unsigned long long)to - 1);
+		printf("# stream %u: numbers %llu to %llu are missing at the other end\n",
+		       i, (unsigned long long)from, (unsigned long long)to - 1);
 	for (idx = from; x->o.sniff && idx < to; idx++)
 		x->v[i].unacked_missing += !sniff_acked(i, idx);
 }
 
-static void on_stream_line(struct xchg *x, const char *verb, unsigned int i, uint64_t a,
-			   const char *line)
+static void on_stream_line(struct xchg *x, const char *verb, unsigned int i,
+			   uint64_t a, const char *line)
 {
 	struct stream *s = &x->s[i];
 	unsigned long long from, to;
@@ -136,7 +144,8 @@ void on_line(struct xchg *x, char *line)
 			sniff_stop();
 		x->sniffing = false;
 		on_result(x, line);
-	} else if (sscanf(line, "%15s %u %llu", verb, &i, &a) == 3 && i < x->o.streams) {
+	} else if (sscanf(line, "%15s %u %llu", verb, &i, &a) == 3 &&
+		   i < x->o.streams) {
 		on_stream_line(x, verb, i, a, line);
 	} else {
 		die("bad line from the other end: %s", line);

@@ -5,7 +5,7 @@
 
 #include "xchg.h"
 
-/* How far ahead a message too short for a header is looked for. */
+/* Number of indices tried to identify a message too short for a header */
 #define SHORT_WINDOW	64
 
 uint64_t mix64(uint64_t x)
@@ -21,7 +21,8 @@ uint64_t rng_next(uint64_t *s)
 	return mix64((*s)++);
 }
 
-void plan_init(struct plan *p, const struct opts *o, unsigned int dir, unsigned int stream)
+void plan_init(struct plan *p, const struct opts *o, unsigned int dir,
+	       unsigned int stream)
 {
 	memset(p, 0, sizeof(*p));
 	p->seed = mix64(o->seed ^ mix64(dir * 64 + stream + 1));
@@ -45,7 +46,7 @@ static uint32_t draw_len(struct plan *p)
 
 		return p->min + big % (top - p->min + 1);
 	}
-	/* one below, at, and one above a power of two from 1 to 1 MiB */
+	/* a power of two from 1 to 1 MiB, or one byte less or more */
 	len = (1ull << (big % 21)) + ((big >> 8) % 3) - 1;
 	if (len < p->min)
 		len = p->min;
@@ -71,13 +72,14 @@ uint32_t plan_len(struct plan *p, uint64_t idx)
 	return p->len[idx];
 }
 
-static uint64_t fill(uint8_t *b, uint32_t len, uint64_t key)
+static uint64_t fill_body(uint8_t *b, uint32_t len, uint64_t key)
 {
 	uint64_t h = key;
 	uint32_t i = 0;
 
 	for (; i + 8 <= len; i += 8) {
-		uint64_t w = (key += 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+		uint64_t w = (key += 0x9e3779b97f4a7c15ull) *
+			     0xff51afd7ed558ccdull;
 
 		memcpy(b + i, &w, 8);
 		h = (h ^ w) * 0x100000001b3ull;
@@ -112,20 +114,20 @@ static uint64_t msg_key(const struct plan *p, uint64_t idx)
 	return mix64(p->seed + idx * 0x2545f4914f6cdd1dull);
 }
 
-uint64_t msg_build(uint8_t *buf, const struct plan *p, unsigned int stream, uint64_t idx,
-		   uint32_t len, uint64_t now)
+uint64_t msg_build(uint8_t *buf, const struct plan *p, unsigned int stream,
+		   uint64_t idx, uint32_t len, uint64_t now)
 {
 	struct xhdr h = { XMAGIC, stream, idx, now, len, (uint32_t)p->seed, 0 };
 
 	if (len < XHDR_LEN)
-		return fill(buf, len, msg_key(p, idx));
-	h.hash = fill(buf + XHDR_LEN, len - XHDR_LEN, msg_key(p, idx));
+		return fill_body(buf, len, msg_key(p, idx));
+	h.hash = fill_body(buf + XHDR_LEN, len - XHDR_LEN, msg_key(p, idx));
 	memcpy(buf, &h, sizeof(h));
 	return h.hash;
 }
 
-static bool parse_short(const uint8_t *buf, size_t len, struct plan *p, uint64_t expect,
-			struct xhdr *out)
+static bool parse_short(const uint8_t *buf, size_t len, struct plan *p,
+			uint64_t expect, struct xhdr *out)
 {
 	uint8_t want[XHDR_LEN];
 	uint64_t i;
@@ -133,7 +135,7 @@ static bool parse_short(const uint8_t *buf, size_t len, struct plan *p, uint64_t
 	for (i = expect; i < expect + SHORT_WINDOW; i++) {
 		if (plan_len(p, i) != len)
 			continue;
-		out->hash = fill(want, len, msg_key(p, i));
+		out->hash = fill_body(want, len, msg_key(p, i));
 		if (memcmp(want, buf, len))
 			continue;
 		out->index = i;
@@ -143,9 +145,11 @@ static bool parse_short(const uint8_t *buf, size_t len, struct plan *p, uint64_t
 	return false;
 }
 
-/* False: this is no message of this direction of this stream, or it is damaged. */
-bool msg_parse(const uint8_t *buf, size_t len, struct plan *p, unsigned int stream,
-	       uint64_t expect, struct xhdr *out)
+/*
+ * False if @buf is no message of this direction of this stream, or is damaged.
+ */
+bool msg_parse(const uint8_t *buf, size_t len, struct plan *p,
+	       unsigned int stream, uint64_t expect, struct xhdr *out)
 {
 	if (len < XHDR_LEN)
 		return parse_short(buf, len, p, expect, out);
@@ -153,7 +157,8 @@ bool msg_parse(const uint8_t *buf, size_t len, struct plan *p, unsigned int stre
 	if (out->magic != XMAGIC || out->stream != stream || out->len != len ||
 	    out->tag != (uint32_t)p->seed)
 		return false;
-	return body_hash(buf + XHDR_LEN, len - XHDR_LEN, msg_key(p, out->index)) == out->hash;
+	return body_hash(buf + XHDR_LEN, len - XHDR_LEN,
+			 msg_key(p, out->index)) == out->hash;
 }
 
 bool bits_test(const struct bits *b, uint64_t i)

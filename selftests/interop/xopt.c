@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Command line and addresses. */
-#include <arpa/inet.h>
+/* Command line and addresses of rds-xchg. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +23,29 @@ static const char usage_text[] =
 	"                         a port congested though its reader waits for more\n";
 
 enum {
-	O_CTL_LISTEN = 256, O_CTL_CONNECT, O_COUNT, O_SEED, O_STREAMS, O_PORT, O_MIN, O_MAX,
-	O_BYTES, O_FLAT, O_SNDBUF, O_RCVBUF, O_SLOW, O_RESETS, O_LOSSY, O_SNIFF, O_CLOCK, O_LAT,
-	O_TIMEOUT, O_STUCK, O_LABEL, O_TOLERATE, O_ABANDON,
+	O_CTL_LISTEN = 256,
+	O_CTL_CONNECT,
+	O_COUNT,
+	O_SEED,
+	O_STREAMS,
+	O_PORT,
+	O_MIN,
+	O_MAX,
+	O_BYTES,
+	O_FLAT,
+	O_SNDBUF,
+	O_RCVBUF,
+	O_SLOW,
+	O_RESETS,
+	O_LOSSY,
+	O_SNIFF,
+	O_CLOCK,
+	O_LAT,
+	O_TIMEOUT,
+	O_STUCK,
+	O_LABEL,
+	O_TOLERATE,
+	O_ABANDON,
 };
 
 static const struct option longs[] = {
@@ -61,45 +80,15 @@ static uint64_t number(const char *text)
 	return v;
 }
 
-bool addr_parse(struct xaddr *a, const char *text, uint16_t port)
+void addr_mapped(const union addr *a, uint8_t out[16])
 {
-	struct sockaddr_in *v4 = (struct sockaddr_in *)&a->ss;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&a->ss;
-
-	memset(a, 0, sizeof(*a));
-	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
-		v4->sin_family = AF_INET;
-		a->len = sizeof(*v4);
-	} else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1) {
-		v6->sin6_family = AF_INET6;
-		a->len = sizeof(*v6);
-	} else {
-		return false;
-	}
-	addr_port(a, port);
-	return true;
-}
-
-void addr_port(struct xaddr *a, uint16_t port)
-{
-	if (a->ss.ss_family == AF_INET)
-		((struct sockaddr_in *)&a->ss)->sin_port = htons(port);
-	else
-		((struct sockaddr_in6 *)&a->ss)->sin6_port = htons(port);
-}
-
-void addr_mapped(const struct xaddr *a, uint8_t out[16])
-{
-	const struct sockaddr_in *v4 = (const void *)&a->ss;
-	const struct sockaddr_in6 *v6 = (const void *)&a->ss;
-
-	if (a->ss.ss_family == AF_INET6) {
-		memcpy(out, &v6->sin6_addr, 16);
+	if (a->sa.sa_family == AF_INET6) {
+		memcpy(out, &a->in6.sin6_addr, 16);
 		return;
 	}
 	memset(out, 0, 10);
 	memset(out + 10, 0xff, 2);
-	memcpy(out + 12, &v4->sin_addr, 4);
+	memcpy(out + 12, &a->in.sin_addr, 4);
 }
 
 static void opt_number(struct opts *o, int c, uint64_t v)
@@ -148,12 +137,14 @@ void opts_parse(struct opts *o, int argc, char **argv)
 			    .stuck = 30, .label = "xchg" };
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
 		opt_other(o, c, optarg);
-	if (argc - optind != 2 || !o->ctl || !o->streams || o->streams > MAX_STREAMS ||
-	    o->min_len > o->max_len || o->max_len > MAX_MSG || !o->count)
+	if (argc - optind != 2 || !o->ctl || !o->streams ||
+	    o->streams > MAX_STREAMS || o->min_len > o->max_len ||
+	    o->max_len > MAX_MSG || !o->count)
 		usage();
-	if (!addr_parse(&o->self, argv[optind], 0) || !addr_parse(&o->peer, argv[optind + 1], 0))
+	if (!addr_parse(&o->self, argv[optind], 0) ||
+	    !addr_parse(&o->peer, argv[optind + 1], 0))
 		usage();
-	/* a message without a header cannot be told from another once some may be missing */
+	/* Messages without a header cannot be identified if others get lost. */
 	if (o->resets && o->min_len < XHDR_LEN)
 		o->min_len = XHDR_LEN;
 }

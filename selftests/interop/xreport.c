@@ -1,36 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What was seen, and whether it is what may be seen. */
-#include <stdarg.h>
+/* The results of an exchange, and the judgement whether they are allowed. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "xchg.h"
 
 #define MAX_RANGES	20000
 
 typedef unsigned long long ull;
-
-uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
-void die(const char *fmt, ...)
-{
-	va_list ap;
-
-	fflush(stdout);
-	va_start(ap, fmt);
-	printf("# rds-xchg: ");
-	vprintf(fmt, ap);
-	printf("\n");
-	va_end(ap);
-	exit(1);
-}
 
 void report_state(const struct xchg *x)
 {
@@ -43,9 +20,10 @@ void report_state(const struct xchg *x)
 		printf("# %s stream %u: sent %llu%s%s%s%s, EAGAIN %llu, ENOBUFS %llu; received %llu up to index %llu%s%s, dup %llu, reordered %llu, bad %llu; resets %u\n",
 		       x->o.label, i, (ull)t->next, t->done ? " done" : "",
 		       t->full ? " full" : "", t->congested ? " congested" : "",
-		       t->tail ? " tail" : "", (ull)t->eagain, (ull)t->enobufs, (ull)r->got,
-		       (ull)r->high, r->stalled ? " stalled" : "", r->done ? " done" : "",
-		       (ull)r->dup, (ull)r->reorder, (ull)r->bad, x->reset_no);
+		       t->tail ? " tail" : "", (ull)t->eagain, (ull)t->enobufs,
+		       (ull)r->got, (ull)r->high, r->stalled ? " stalled" : "",
+		       r->done ? " done" : "", (ull)r->dup, (ull)r->reorder,
+		       (ull)r->bad, x->reset_no);
 	}
 }
 
@@ -78,9 +56,9 @@ void send_results(struct xchg *x)
 
 		for (idx = 0; idx < r->total; idx++)
 			missing += !bits_test(&r->seen, idx);
-		ctl_say(x, "RESULT %u %llu %llu %llu %llu %llu %llx %llu", i, (ull)r->got,
-			(ull)missing, (ull)r->dup, (ull)r->reorder, (ull)r->bad, (ull)r->hash,
-			(ull)r->bytes);
+		ctl_say(x, "RESULT %u %llu %llu %llu %llu %llu %llx %llu", i,
+			(ull)r->got, (ull)missing, (ull)r->dup, (ull)r->reorder,
+			(ull)r->bad, (ull)r->hash, (ull)r->bytes);
 		send_missing(x, i);
 	}
 	ctl_say(x, "FIN");
@@ -93,14 +71,15 @@ static bool judge_tx(struct xchg *x, unsigned int i)
 	const struct verdict *v = &x->v[i];
 	bool ok = v->known && !v->dup && !v->reorder && !v->bad;
 
-	printf("# %s stream %u sent %llu messages, %llu bytes: missing %llu", x->o.label, i,
-	       (ull)t->total, (ull)t->bytes, (ull)v->missing);
+	printf("# %s stream %u sent %llu messages, %llu bytes: missing %llu",
+	       x->o.label, i, (ull)t->total, (ull)t->bytes, (ull)v->missing);
 	if (x->o.tx_lossy && x->o.sniff)
 		printf(" (of them not acknowledged by the peer's TCP: %llu)",
 		       (ull)v->unacked_missing);
 	printf(", doubled %llu, reordered %llu, damaged %llu; hash %016llx/%016llx; EAGAIN %llu ENOBUFS %llu, wake-ups lost %llu\n",
-	       (ull)v->dup, (ull)v->reorder, (ull)v->bad, (ull)t->hash, (ull)v->hash,
-	       (ull)t->eagain, (ull)t->enobufs, (ull)t->lost_wakeups);
+	       (ull)v->dup, (ull)v->reorder, (ull)v->bad, (ull)t->hash,
+	       (ull)v->hash, (ull)t->eagain, (ull)t->enobufs,
+	       (ull)t->lost_wakeups);
 	if (x->o.tx_lossy)
 		ok = ok && (!x->o.sniff || !v->unacked_missing);
 	else
@@ -124,22 +103,28 @@ static bool judge_rx(struct xchg *x, unsigned int i)
 		taken += x->o.sniff && sniff_taken(i, idx);
 	}
 	printf("# %s stream %u received %llu of %llu, missing %llu, doubled %llu, reordered %llu, damaged %llu; longest gap %llu ms",
-	       x->o.label, i, (ull)(r->total - missing), (ull)r->total, (ull)missing, (ull)r->dup,
-	       (ull)r->reorder, (ull)r->bad, (ull)(r->max_gap / 1000000));
+	       x->o.label, i, (ull)(r->total - missing), (ull)r->total,
+	       (ull)missing, (ull)r->dup, (ull)r->reorder, (ull)r->bad,
+	       (ull)(r->max_gap / 1000000));
 	if (x->o.same_clock)
 		printf("; slowest message %llu.%03llu ms (number %llu, %u bytes)",
-		       (ull)(r->max_lat / 1000000), (ull)(r->max_lat / 1000 % 1000),
-		       (ull)r->max_lat_idx, r->max_lat_len);
+		       (ull)(r->max_lat / 1000000),
+		       (ull)(r->max_lat / 1000 % 1000), (ull)r->max_lat_idx,
+		       r->max_lat_len);
 	if (x->o.slow_rounds)
 		printf("; stalls until ENOBUFS %llu", (ull)r->stalls_ok);
 	if (missing && x->o.sniff)
-		printf("; of the missing %llu came whole, %llu were acknowledged", (ull)whole,
-		       (ull)taken);
+		printf("; of the missing %llu came whole, %llu were acknowledged",
+		       (ull)whole, (ull)taken);
 	printf("\n");
 	if (missing && !x->peer_lossy)
 		ok = false;
-	/* What our TCP acknowledged is ours to deliver; what it did not, the sender forgot. */
-	if (missing && x->o.sniff && (taken || !sniff_complete() || missing > x->o.resets))
+	/*
+	 * This end must deliver each message that its TCP acknowledged.  The
+	 * peer may fail to retransmit others, at most one for each reset.
+	 */
+	if (missing && x->o.sniff &&
+	    (taken || !sniff_complete() || missing > x->o.resets))
 		ok = false;
 	if (r->stalls_ok < x->o.slow_rounds)
 		ok = false;
@@ -158,8 +143,8 @@ bool judge(struct xchg *x)
 		ok &= judge_rx(x, i);
 	}
 	if (x->o.resets) {
-		printf("# %s: %u resets, %u of them made here\n", x->o.label, x->reset_no,
-		       x->resets_here);
+		printf("# %s: %u resets, %u of them made here\n", x->o.label,
+		       x->reset_no, x->resets_here);
 		ok = ok && x->reset_no == x->o.resets;
 	}
 	if (x->o.sniff)

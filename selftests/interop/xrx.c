@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The receiving half. */
+/* The receiving half of rds-xchg. */
 #include <errno.h>
-#include <linux/rds.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 
 #include "xchg.h"
 
 #define RX_BURST	64
 
-static void rx_latency(struct xchg *x, struct rxs *r, const struct xhdr *h, size_t len)
+static void rx_latency(struct xchg *x, struct rxs *r, const struct xhdr *h,
+		       size_t len)
 {
 	uint64_t now = now_ns();
 
@@ -33,14 +30,15 @@ static void rx_message(struct xchg *x, unsigned int i, size_t len)
 	struct xhdr h = { 0 };
 
 	if (!msg_parse(x->rbuf, len, &r->plan, i, r->high, &h)) {
-		printf("# stream %u: unexpected content, %zu bytes, after number %llu\n", i, len,
-		       (unsigned long long)r->high);
+		printf("# stream %u: unexpected content, %zu bytes, after number %llu\n",
+		       i, len, (unsigned long long)r->high);
 		r->bad++;
 		return;
 	}
 	rx_latency(x, r, &h, len);
 	if (bits_test(&r->seen, h.index)) {
-		printf("# stream %u: number %llu doubled\n", i, (unsigned long long)h.index);
+		printf("# stream %u: number %llu doubled\n", i,
+		       (unsigned long long)h.index);
 		r->dup++;
 		return;
 	}
@@ -49,7 +47,8 @@ static void rx_message(struct xchg *x, unsigned int i, size_t len)
 	r->bytes += len;
 	r->hash = mix64(r->hash ^ h.index ^ h.hash);
 	if (h.index < r->high) {
-		printf("# stream %u: number %llu after %llu\n", i, (unsigned long long)h.index,
+		printf("# stream %u: number %llu after %llu\n", i,
+		       (unsigned long long)h.index,
 		       (unsigned long long)r->high - 1);
 		r->reorder++;
 		return;
@@ -64,7 +63,8 @@ static void rx_control(struct xchg *x, unsigned int i, struct msghdr *mh)
 	uint64_t mask;
 
 	for (c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
-		if (c->cmsg_level != SOL_RDS || c->cmsg_type != RDS_CMSG_CONG_UPDATE)
+		if (c->cmsg_level != SOL_RDS ||
+		    c->cmsg_type != RDS_CMSG_CONG_UPDATE)
 			continue;
 		memcpy(&mask, CMSG_DATA(c), sizeof(mask));
 		if (mask & (1ull << (x->s[i].port % 64))) {
@@ -76,11 +76,14 @@ static void rx_control(struct xchg *x, unsigned int i, struct msghdr *mh)
 
 static bool rx_one(struct xchg *x, unsigned int i)
 {
-	struct sockaddr_storage from;
+	union addr from;
 	char control[256];
 	struct iovec iov = { x->rbuf, MAX_MSG + 1 };
-	struct msghdr mh = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
-			     .msg_iovlen = 1, .msg_control = control,
+	struct msghdr mh = { .msg_name = &from,
+			     .msg_namelen = sizeof(from),
+			     .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
 			     .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(x->s[i].fd, &mh, MSG_DONTWAIT);
 
@@ -106,7 +109,8 @@ void rx_work(struct xchg *x, unsigned int i)
 		if (r->got >= r->stall_at && r->stalls_ok < x->o.slow_rounds) {
 			r->stalled = true;
 			r->stall_no++;
-			ctl_say(x, "STALL %u %llu", i, (unsigned long long)r->stall_no);
+			ctl_say(x, "STALL %u %llu", i,
+				(unsigned long long)r->stall_no);
 		}
 	}
 	if (r->tail && !r->tail_told && r->high > r->tail_start) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Watches our own RDS connections on one interface and remembers which of our messages the
- * peer's TCP acknowledged, and ours of the peer's. TCP's acknowledgement frees a message at the
- * sender, so only such a message may be missing at a receiver that loses what its TCP holds; one
- * that is missing here without it was not kept by its sender.
+ * Watches this host's RDS connections on one interface, and records which
+ * messages the receiver's TCP acknowledged, in both directions. A sender frees
+ * a message when TCP acknowledges it. So a receiver that loses data held by its
+ * TCP may miss acknowledged messages only; a message that is missing here
+ * without an acknowledgement was not kept by its sender.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +21,6 @@
 
 #include "xchg.h"
 
-#define RDS_TCP_PORT	16385
 #define RDS_HDR		48
 #define MAP_BYTES	8192
 #define KEEP		(RDS_HDR + MAP_BYTES)
@@ -31,17 +31,17 @@ struct sent {
 	uint64_t index;
 };
 
-/* One direction of a connection: next is the number of the next stream byte to parse. */
+/* One direction of a connection; @next is the sequence number to parse next. */
 struct flow {
 	bool broken;
 	uint32_t next, have, body_left;
 	uint8_t head[RDS_HDR + MAP_BYTES];
-	struct sent *q;			/* whole on the wire, not acknowledged */
+	struct sent *q;			/* seen whole, not acknowledged yet */
 	size_t qhead, qlen, qcap;
 };
 
 struct conn {
-	uint16_t sport, dport;		/* as in the packets we send */
+	uint16_t sport, dport;		/* as in packets that this host sends */
 	bool live, in_known, out_known;
 	struct flow out, in;
 };
@@ -62,7 +62,7 @@ static struct {
 	unsigned int nconns, broken;
 	struct bits acked[MAX_STREAMS], whole[MAX_STREAMS], taken[MAX_STREAMS];
 	pthread_mutex_t lock;
-	uint8_t map[MAP_BYTES];		/* the last one the peer sent */
+	uint8_t map[MAP_BYTES];		/* last map that the peer sent */
 	uint64_t packets, drops, maps;
 } sn = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -81,8 +81,8 @@ static bool seq_after(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) > 0;
 }
 
-static bool parse_ip(const uint8_t *p, size_t len, uint8_t src[16], uint8_t dst[16],
-		     const uint8_t **tcp, size_t *tlen)
+static bool parse_ip(const uint8_t *p, size_t len, uint8_t src[16],
+		     uint8_t dst[16], const uint8_t **tcp, size_t *tlen)
 {
 	size_t hl, total;
 
@@ -143,11 +143,13 @@ static bool parse_seg(const uint8_t *p, size_t len, struct seg *s)
 
 static struct conn *find_conn(const struct seg *s)
 {
-	uint16_t sp = s->ours ? s->sport : s->dport, dp = s->ours ? s->dport : s->sport;
+	uint16_t sp = s->ours ? s->sport : s->dport,
+		 dp = s->ours ? s->dport : s->sport;
 	unsigned int i;
 
 	for (i = sn.nconns; i-- > 0;)
-		if (sn.conns[i].live && sn.conns[i].sport == sp && sn.conns[i].dport == dp)
+		if (sn.conns[i].live && sn.conns[i].sport == sp &&
+		    sn.conns[i].dport == dp)
 			return &sn.conns[i];
 	return NULL;
 }
@@ -168,7 +170,7 @@ static struct conn *new_conn(const struct seg *s)
 	return c;
 }
 
-/* Each end's first number is in its SYN; a repeated SYN changes nothing. */
+/* A SYN has its sender's first sequence number; a repeated SYN is ignored. */
 static void on_syn(const struct seg *s)
 {
 	struct conn *c = find_conn(s);
@@ -190,13 +192,14 @@ static void on_syn(const struct seg *s)
 	}
 }
 
-/* False if the message is none of rds-xchg's */
+/* Queue a message of rds-xchg in @f->q; false if the message is another. */
 static bool remember(struct flow *f, uint32_t end)
 {
 	struct xhdr h;
 
 	memcpy(&h, f->head + RDS_HDR, sizeof(h));
-	if (f->have < RDS_HDR + XHDR_LEN || h.magic != XMAGIC || h.stream >= MAX_STREAMS)
+	if (f->have < RDS_HDR + XHDR_LEN || h.magic != XMAGIC ||
+	    h.stream >= MAX_STREAMS)
 		return false;
 	if (f->qlen == f->qcap) {
 		f->qcap = f->qcap ? f->qcap * 2 : 256;
@@ -204,7 +207,9 @@ static bool remember(struct flow *f, uint32_t end)
 		if (!f->q)
 			die("out of memory");
 	}
-	f->q[f->qlen++] = (struct sent){ .end = end, .stream = h.stream, .index = h.index };
+	f->q[f->qlen++] = (struct sent){ .end = end,
+					 .stream = h.stream,
+					 .index = h.index };
 	return true;
 }
 
@@ -216,15 +221,18 @@ static void on_message(struct conn *c, struct flow *f, uint32_t end)
 		sn.maps++;
 		pthread_mutex_unlock(&sn.lock);
 	} else if (remember(f, end) && f == &c->in) {
-		bits_set(&sn.whole[f->q[f->qlen - 1].stream], f->q[f->qlen - 1].index);
+		bits_set(&sn.whole[f->q[f->qlen - 1].stream],
+			 f->q[f->qlen - 1].index);
 	}
 }
 
-/* Runs over new stream bytes; seq is the number of the first of them. */
-static void feed(struct conn *c, struct flow *f, const uint8_t *p, uint32_t n, uint32_t seq)
+/* Parse @n new stream bytes; @seq is the sequence number of the first. */
+static void feed(struct conn *c, struct flow *f, const uint8_t *p, uint32_t n,
+		 uint32_t seq)
 {
 	while (n) {
-		uint32_t want = f->have < RDS_HDR ? RDS_HDR - f->have : f->body_left;
+		uint32_t want = f->have < RDS_HDR ? RDS_HDR - f->have :
+						    f->body_left;
 		uint32_t take = n < want ? n : want;
 
 		if (f->have < KEEP) {
@@ -314,8 +322,9 @@ static void *sniffer(void *arg)
 		FD_ZERO(&fds);
 		FD_SET(sn.fd, &fds);
 		FD_SET(sn.stop[0], &fds);
-		if (select((sn.fd > sn.stop[0] ? sn.fd : sn.stop[0]) + 1, &fds, NULL, NULL,
-			   NULL) < 0 && errno != EINTR)
+		if (select((sn.fd > sn.stop[0] ? sn.fd : sn.stop[0]) + 1, &fds,
+			   NULL, NULL, NULL) < 0 &&
+		    errno != EINTR)
 			die("select: %s", strerror(errno));
 		drain();
 		if (FD_ISSET(sn.stop[0], &fds))
@@ -325,7 +334,8 @@ static void *sniffer(void *arg)
 
 int sniff_start(const struct opts *o)
 {
-	struct sockaddr_ll ll = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	struct sockaddr_ll ll = { .sll_family = AF_PACKET,
+				  .sll_protocol = htons(ETH_P_ALL) };
 	int room = 128 << 20;
 
 	addr_mapped(&o->self, sn.self);
@@ -386,7 +396,6 @@ bool sniff_map_congested(uint16_t port)
 void sniff_report(void)
 {
 	printf("# watched: %llu packets, %llu maps, %u connections, %llu packets dropped, %u lost track\n",
-	       (unsigned long long)sn.packets, (unsigned long long)sn.maps, sn.nconns,
-	       (unsigned long long)sn.drops,
-	       sn.broken);
+	       (unsigned long long)sn.packets, (unsigned long long)sn.maps,
+	       sn.nconns, (unsigned long long)sn.drops, sn.broken);
 }

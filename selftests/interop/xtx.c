@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The sending half. */
+/* The sending half of rds-xchg. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 
 #include "xchg.h"
 
 #define TX_BURST	32
 #define TAIL_EVERY	(200 * MS)
-/* A congested sender that nobody woke for so long tries by itself, and that is counted. */
+/* A congested sender tries again after this long without a wake-up. */
 #define WAKEUP_LIMIT	(3000 * MS)
-/* The bit is cleared, and then the socket told: what is not told for so long was forgotten. */
+/*
+ * If such a try succeeds, the map's bit is clear, and the notification of the
+ * socket must follow within this time; otherwise the wake-up counts as lost.
+ */
 #define TELL_LIMIT	(1000 * MS)
 #define ABANDON_AFTER	(8000 * MS)
 
@@ -22,18 +22,24 @@ void tx_finish(struct xchg *x, unsigned int i, uint64_t total)
 
 	t->done = true;
 	t->total = total;
-	ctl_say(x, "DONE %u %llu %llx", i, (unsigned long long)total, (unsigned long long)t->hash);
+	ctl_say(x, "DONE %u %llu %llx", i, (unsigned long long)total,
+		(unsigned long long)t->hash);
 	if (t->stall_req)
-		ctl_say(x, "NOMORE %u %llu", i, (unsigned long long)t->stall_req);
+		ctl_say(x, "NOMORE %u %llu", i,
+			(unsigned long long)t->stall_req);
 	t->stall_req = 0;
 }
 
-/* Called when the main part may be over; a lossy direction goes on until a later one arrives. */
+/*
+ * End the stream if its main part is sent. In a direction that may lose
+ * messages, begin the tail: send more, until a message of the tail arrives.
+ */
 static void tx_check_end(struct xchg *x, unsigned int i)
 {
 	struct txs *t = &x->s[i].tx;
 
-	if (t->done || t->tail || t->next < x->o.count || (x->o.resets && !x->resets_done))
+	if (t->done || t->tail || t->next < x->o.count ||
+	    (x->o.resets && !x->resets_done))
 		return;
 	if (!x->o.tx_lossy) {
 		tx_finish(x, i, t->next);
@@ -53,7 +59,8 @@ static void on_enobufs(struct xchg *x, unsigned int i)
 	t->congested = true;
 	t->congested_since = now_ns();
 	if (t->stall_req)
-		ctl_say(x, "ENOBUFS %u %llu", i, (unsigned long long)t->stall_req);
+		ctl_say(x, "ENOBUFS %u %llu", i,
+			(unsigned long long)t->stall_req);
 	t->stall_req = 0;
 }
 
@@ -64,14 +71,16 @@ static void build_next(struct xchg *x, unsigned int i)
 
 	if (!t->built) {
 		t->len = plan_len(&t->plan, t->next);
-		t->built_hash = msg_build(t->buf, &t->plan, i, t->next, t->len, now);
+		t->built_hash = msg_build(t->buf, &t->plan, i, t->next, t->len,
+					  now);
 		t->built = true;
 	}
 	if (t->len >= XHDR_LEN)
-		memcpy(t->buf + offsetof(struct xhdr, sent_ns), &now, sizeof(now));
+		memcpy(t->buf + offsetof(struct xhdr, sent_ns), &now,
+		       sizeof(now));
 }
 
-/* Sends one message; false when this stream cannot go on now. */
+/* Send one message; false if the stream cannot send now. */
 static bool tx_one(struct xchg *x, unsigned int i)
 {
 	struct stream *s = &x->s[i];
@@ -79,8 +88,9 @@ static bool tx_one(struct xchg *x, unsigned int i)
 	ssize_t n;
 
 	build_next(x, i);
-	addr_port(&x->o.peer, s->port);
-	n = sendto(s->fd, t->buf, t->len, MSG_DONTWAIT, (void *)&x->o.peer.ss, x->o.peer.len);
+	addr_set_port(&x->o.peer, s->port);
+	n = sendto(s->fd, t->buf, t->len, MSG_DONTWAIT, &x->o.peer.sa,
+		   addr_len(&x->o.peer));
 	if (n == (ssize_t)t->len) {
 		t->built = false;
 		t->hash = mix64(t->hash ^ t->next ^ t->built_hash);
@@ -104,12 +114,14 @@ static bool tx_one(struct xchg *x, unsigned int i)
 
 static bool wakeup_overdue(const struct stream *s, uint64_t now)
 {
-	return s->tx.congested && !s->rx.stalled && now - s->tx.congested_since > WAKEUP_LIMIT;
+	return s->tx.congested && !s->rx.stalled &&
+	       now - s->tx.congested_since > WAKEUP_LIMIT;
 }
 
 /*
- * In-tree now and then leaves a bit set in its map although the socket was emptied: the flip that
- * set it overtook the one that cleared it. Nothing helps that port then.
+ * In-tree sometimes leaves a bit set in its map although the socket's queue was
+ * emptied: setting the bit overtook clearing it. Such a port never becomes
+ * clear again.
  */
 static void abandon(struct xchg *x, unsigned int i)
 {
@@ -135,8 +147,8 @@ void tx_work(struct xchg *x, unsigned int i)
 	if (t->done || t->full)
 		return;
 	if (t->congested) {
-		if (x->o.abandon && now - x->progress_ns > ABANDON_AFTER && !s->rx.stalled &&
-		    sniff_map_congested(s->port))
+		if (x->o.abandon && now - x->progress_ns > ABANDON_AFTER &&
+		    !s->rx.stalled && sniff_map_congested(s->port))
 			abandon(x, i);
 		if (!wakeup_overdue(s, now))
 			return;

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# For test scripts in a guest: results, rendezvous, waiting, namespaces. Source it from the
-# repository's root; end with `exit $LIB_FAILED`.
+# For test scripts in a guest: results, barriers, waiting, namespaces. A script sources this file
+# with the repository's root as working directory, and ends with `exit $LIB_FAILED`.
 
 : "${RDS_TOP:=$PWD}" "${RDS_BIN:=$RDS_TOP/build/bin}"
 . "$RDS_TOP/selftests/lib/stack.sh"
 LIB_N=0 LIB_FAILED=0
+
+# plan N: announce N results; fewer results fail the case line
+plan() {
+	echo "1..$1"
+}
 
 # ok NAME
 ok() {
@@ -20,7 +25,7 @@ not_ok() {
 	echo "not ok $LIB_N $_name # $*"
 }
 
-# skip NAME WHY...
+# skip NAME REASON...
 skip() {
 	LIB_N=$((LIB_N + 1))
 	_name=$1
@@ -28,14 +33,14 @@ skip() {
 	echo "ok $LIB_N $_name # SKIP $*"
 }
 
-# check NAME CMD...: ok when the command succeeds
+# check NAME CMD...: ok if the command succeeds, otherwise not_ok
 check() {
 	_name=$1
 	shift
 	if "$@"; then ok "$_name"; else not_ok "$_name" "exit $? of: $*"; fi
 }
 
-# wait_for SECONDS CMD...: until CMD succeeds; fails after that time
+# wait_for SECONDS CMD...: repeat CMD until it succeeds; fail after SECONDS * RDS_SLOW
 wait_for() {
 	_end=$(($(date +%s) + $1 * ${RDS_SLOW:-1}))
 	shift
@@ -45,12 +50,12 @@ wait_for() {
 	done
 }
 
-# barrier NAME [SECONDS]: returns once both guests have come here
+# barrier NAME [SECONDS]: return once both guests have called it with NAME; fail after SECONDS (60)
 barrier() {
 	"$RDS_BIN/barrier" "$RDS_GUEST" "$RDS_CTLPEER" "$1" "$((${2:-60} * ${RDS_SLOW:-1}))"
 }
 
-# ns_pair A B: two namespaces joined by veth0 at each end
+# ns_pair A B: make two namespaces, connected by a veth pair with the name veth0 at both ends
 ns_pair() {
 	ip netns add "$1" && ip netns add "$2" || return 1
 	ip link add veth0 netns "$1" type veth peer name veth0 netns "$2" || return 1

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Loading and unloading a stack inside a guest. RDS_MODS_ours and RDS_MODS_intree hold words
-# "name:srcversion:build-id" in load order, RDS_MODS_ours_rdma and RDS_MODS_intree_rdma that of
-# rds_rdma, written by the runner from the files it put into /run/rds/mod/<stack>/; "-" stands for
-# what a file does not have.
+# Load and unload a stack inside a guest. RDS_MODS_ours and RDS_MODS_intree have a word
+# "name:srcversion:build-id" for each module, in load order; RDS_MODS_ours_rdma and
+# RDS_MODS_intree_rdma have the word for rds_rdma. The runner makes the words from the files that
+# the runner puts into /run/rds/mod/<stack>/; "-" stands for a value that a file does not have.
 
-# stack_files ours|intree
+# stack_files ours|intree: print the words of all modules of the stack
 stack_files() {
 	case "$1" in
 	ours)	echo "${RDS_MODS_ours:-} ${RDS_MODS_ours_rdma:-}" ;;
@@ -12,14 +12,15 @@ stack_files() {
 	esac
 }
 
-# loaded_identity MODULE: srcversion:build-id of what the kernel runs now
+# loaded_identity MODULE: print srcversion:build-id of the module that is loaded
 loaded_identity() {
 	_src=$(cat "/sys/module/$1/srcversion" 2>/dev/null) || _src=-
 	_id=$(od -An -v -tx1 -j16 "/sys/module/$1/notes/.note.gnu.build-id" 2>/dev/null | tr -d ' \n')
 	echo "${_src:--}:${_id:--}"
 }
 
-# load_module ours|intree WORD: insmod one file and see that the kernel now runs just that file
+# load_module ours|intree WORD: load one module, unless it is loaded already, and fail if the
+# loaded module is not from the file that WORD describes
 load_module() {
 	case "$1" in
 	intree*)	_dir=/run/rds/mod/intree ;;
@@ -40,7 +41,7 @@ load_module() {
 	fi
 }
 
-# load_stack ours|intree [MODULE...]: rds and rds_tcp, or just the modules named, in that order
+# load_stack ours|intree [MODULE...]: load rds and rds_tcp, or only the modules named, in that order
 load_stack() {
 	_stack=$1 _all=$(stack_files "$1")
 	shift
@@ -61,7 +62,7 @@ load_stack() {
 	done
 }
 
-# unload_stack [SECONDS]: succeeds once no rds module is loaded
+# unload_stack [SECONDS]: unload all rds modules; fail if one is still loaded after SECONDS (10)
 unload_stack() {
 	_n=$((${1:-10} * 20))
 	while :; do

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""inguest.py JOBS: loads the modules of each job, runs its command, says what its cases came to.
+"""inguest.py JOBS: loads the modules of each job, runs its command and prints the results of its
+cases.
 
-A line "# verdict {...}" for each job. The guest is switched off at once when modules cannot be unloaded
-any more: what comes after that would prove nothing.
+It prints a line "# verdict {...}" for each job. When a job leaves the guest in another state than
+before (modules that cannot be unloaded, pinned pages, a splat), it switches the guest off, because
+later jobs would prove nothing.
 """
 
 import json
@@ -21,7 +23,7 @@ NETNS = "/run/netns"
 
 
 def shell(text, **env):
-    """A command with the helpers that load and unload."""
+    """Runs a shell command that can use the functions of selftests/lib/stack.sh."""
     return subprocess.run(["sh", "-c", ". selftests/lib/stack.sh; " + text], check=False,
                           env=dict(os.environ, **env), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -45,7 +47,8 @@ def unload():
 
 
 def command(job):
-    """Runs it in a group of its own; returns its lines, and whether it came to an end in time."""
+    """Runs the job's command in a process group; returns its lines, and whether it ended in
+    time."""
     env = dict(os.environ, RDS_STACK="ours", RDS_MODS_ours=job["mods"])
     with open("/tmp/job.out", "w+", encoding="utf-8", errors="replace") as out:
         p = subprocess.Popen(["sh", "-c", job["command"]], env=env, stdin=subprocess.DEVNULL,
@@ -82,7 +85,7 @@ def results(job, lines, ended):
 
 
 def pinned():
-    """Pages that are pinned; the lines on remote memory take them all for their own."""
+    """Number of pinned pages. Lines on remote memory expect 0 at their end, so none may be left."""
     with open("/proc/sys/vm/stat_refresh", encoding="ascii") as f:
         f.read()
     with open("/proc/vmstat", encoding="ascii") as f:
@@ -91,7 +94,7 @@ def pinned():
 
 
 class Log:
-    """What the kernel says from now on."""
+    """The kernel's messages from the creation of this object on."""
 
     def __init__(self):
         self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
@@ -111,7 +114,7 @@ class Log:
 
 
 def run(job):
-    """One job; returns whether the guest is as it was before."""
+    """Runs a job; returns whether the guest is in the same state as before."""
     log = Log()
     loaded = load(job)
     if loaded.returncode:
@@ -123,7 +126,7 @@ def run(job):
     if job["mode"] != "log":
         put(job["name"], results=found, why=why)
         return unload() and not pinned()
-    # The end of what the module held shows only now.
+    # Mode "log": the kernel reports the fault only when the modules are unloaded.
     clean, splat = unload(), log.splat()
     if splat or not clean:
         put(job["name"], all="log", why="the kernel: " + splat if splat else "cannot be unloaded")
@@ -142,7 +145,7 @@ def main():
         print("# %s took %.1f s" % (job["name"], time.monotonic() - start))
         print("ok %d %s" % (n, job["name"]), flush=True)
         if not clean:
-            # Nothing of this guest is wanted any more, and it might not come to a regular end.
+            # Switch off by sysrq: a regular end of this guest could hang.
             with open("/proc/sysrq-trigger", "w", encoding="ascii") as f:
                 f.write("o")
             signal.pause()

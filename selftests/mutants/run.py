@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Patches the kernel code, one line at a time, and sees that the test named with the patch fails.
+"""Patches the kernel code, one statement at a time, and checks that the test named with the patch
+fails.
 
-    run.py [ID...]      all patches, or those whose name begins so; KERNEL as for the tests
-    run.py --fit        only see that each still fits the code, and that its case line exists
+    run.py [ID...]      all patches, or those whose ID begins with an argument; KERNEL as for tests
+    run.py --fit        only check that each patch fits the code and that its case line exists
 
-A test proves something only if it passes without the patch: all are run on the unpatched code first.
-The patched modules are built in one copy of the tree and then loaded one after the other in a guest;
-one that takes the guest down with it is followed by a new guest for the rest. Lines of two guests and those
-with an RDMA device have guests of their own for each patch.
-The last line is "N passed, N failed, N skipped"; the exit status is 1 when a patch survives.
+A test proves something only if it passes without the patch: all tests run on the unpatched code
+first. The patched modules are built in a copy of the tree and then loaded in a guest, one patch
+after the other. If a patch ends the guest, a new guest runs the rest. Lines with two guests and
+lines with an RDMA device boot guests for each patch. The last line is "N passed, N failed, N
+skipped"; the exit status is 1 if a patch is not noticed.
 """
 
 import glob
@@ -25,22 +26,22 @@ TOP = os.path.realpath(os.path.join(HERE, "..", ".."))
 sys.path.insert(0, os.path.join(TOP, "selftests", "vm"))
 import vmconf  # noqa: E402  pylint: disable=wrong-import-position
 
-OUT = os.path.join(TOP, "build", "mutants")
+OUT = os.path.join(vmconf.BUILD, "mutants")
 TREE = os.path.join(OUT, "tree")
 KERNEL = os.environ.get("KERNEL") or "6.12"
 BASE = "unpatched"
 JOBS = os.environ.get("RDS_JOBS") or "2"
-CASE_S = 20             # guest seconds for one case, unless its line says less
-OWN_S = 150             # and for a line with guests of its own
+CASE_S = 20             # limit in guest seconds for a case of api or wire
+OWN_S = 150             # limit in guest seconds for a line that boots guests for each patch
 CRASH = re.compile(r"Kernel panic|Oops|BUG: |hung_task|soft lockup|rcu: .*stall")
 
 
 class Misfit(Exception):
-    """The code has changed and the patch has not."""
+    """A patch does not fit the code, which has changed."""
 
 
 class Mutant:
-    """One patch: its place, what it replaces, and the test that has to fail."""
+    """One patch: its file and hunk, and the case that must fail with it."""
 
     def __init__(self, name, path):
         self.name, self.path, self.hunk = name, path, []
@@ -84,8 +85,8 @@ def read_patches(path):
             elif text and not text.startswith("#"):
                 raise SystemExit("%s:%d: not understood" % (path, n))
     for m in found:
-        if not m.case or sum(h[0] == "-" for h in m.hunk) != 1:
-            raise SystemExit("mutants: %s: want one line to change and a case" % m.name)
+        if not m.case or not any(h[0] == "-" for h in m.hunk):
+            raise SystemExit("mutants: %s: want a line to change and a case" % m.name)
     names = [m.name for m in found]
     for n in set(names):
         if names.count(n) > 1:
@@ -94,7 +95,8 @@ def read_patches(path):
 
 
 def make_tree():
-    """What differs gets the present time: what a patched file was compiled to must look outdated."""
+    """Copies the tree. A file that differs gets the present time, so that make compiles it again,
+    also after a run that was interrupted with a patch applied."""
     keep = ["*.o", "*.ko", "*.mod", "*.mod.c", ".*.cmd", "*.order", "*.a"]
     for d in ("net", "include", "selftests/unit"):
         os.makedirs(os.path.join(TREE, d), exist_ok=True)
@@ -104,7 +106,8 @@ def make_tree():
 
 
 class Patched:
-    """The copy of the tree with one patch in it; without it again at the end."""
+    """Context manager: the copy of the tree with one patch applied; on exit the patch is
+    reverted."""
 
     def __init__(self, mutant):
         self.mutant, self.path = mutant, os.path.join(TREE, mutant.path)
@@ -125,7 +128,7 @@ class Patched:
 # --- tests without a kernel -----------------------------------------------------------------------
 
 def run_unit(case):
-    """What became of one case of the unit tests: "pass", "fail", ..., and why."""
+    """(verdict, reason) of one case of the unit tests."""
     prog = os.path.join(TREE, "build", "unit", "t_" + case.split(".")[0])
     make = ["nice", "make", "-s", "-j" + JOBS, "-C", os.path.join(TREE, "selftests", "unit"), prog]
     p = subprocess.run(make, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -161,12 +164,12 @@ def unit_mutants(mutants):
 # --- modules --------------------------------------------------------------------------------------
 
 def build_modules(name):
-    """Builds the tree as it is to ko/NAME; returns an error text or None."""
-    kdir = vmconf.run([os.path.join(vmconf.VM, "fetch.sh"), "--kdir", KERNEL])
-    # Without debugging information: what is loaded is the same, and it takes half the time.
-    p = subprocess.run(["nice", "make", "-j" + JOBS, "-C", kdir, "M=" + TREE, "CONFIG_DEBUG_INFO=",
-                        "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"], stdin=subprocess.DEVNULL,
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    """Builds the copy of the tree and copies the modules to ko/NAME; returns an error or None."""
+    kmake = os.path.join(vmconf.VM, "kmake.sh")
+    # Without debugging information the modules do the same, and the build takes half the time.
+    p = subprocess.run(["nice", kmake, KERNEL, "-j" + JOBS, "M=" + TREE, "CONFIG_DEBUG_INFO=", "modules"],
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       text=True, check=False)
     if p.returncode:
         bad = [ln for ln in p.stdout.splitlines() if "error" in ln]
         return (bad or p.stdout.splitlines())[0]
@@ -206,7 +209,7 @@ def identities(name):
 # --- guests ---------------------------------------------------------------------------------------
 
 def case_lines():
-    """{name: (group, timeout, command)} of the lines the tests are run by."""
+    """{name: (group, timeout, command)} of all case lines."""
     found = {}
     for path in glob.glob(os.path.join(TOP, "selftests", "*", "cases")):
         with open(path, encoding="utf-8") as f:
@@ -219,7 +222,7 @@ def case_lines():
 
 def job(name, ident, line, cases, mode=None):
     group, timeout, command = case_lines()[line]
-    # These programs take names of cases, the others run all they have.
+    # The programs of these groups take names of cases as arguments; others run all their cases.
     if group in ("api", "wire"):
         command += " " + " ".join(sorted(set(cases)))
     if ident != BASE:
@@ -230,7 +233,7 @@ def job(name, ident, line, cases, mode=None):
 
 
 def base_jobs(mutants):
-    """The unpatched code: all the cases that are needed, line by line."""
+    """The jobs for the unpatched code: for each line and mode all cases that patches name."""
     for line in sorted({m.line for m in mutants}):
         for mode in sorted({m.mode or "" for m in mutants if m.line == line}):
             cases = [m.case for m in mutants if m.line == line and (m.mode or "") == mode]
@@ -238,7 +241,8 @@ def base_jobs(mutants):
 
 
 class Guests:
-    """Runs jobs in one guest after the other until each has a verdict."""
+    """Runs jobs in one guest, and in a new one after each guest that ends early, until each job has
+    a verdict."""
 
     def __init__(self):
         self.boots, self.verdicts, self.last = 0, {}, None
@@ -295,7 +299,8 @@ class Guests:
         return self.verdicts
 
     def went_down(self, name, tries):
-        """The guest ended in the middle of a job: that is a verdict only if the kernel says why."""
+        """Handles the end of the guest during a job: a verdict if the kernel's log has the reason,
+        or if it happens again."""
         tries[name] = tries.get(name, 0) + 1
         hit = self.crashed()
         shutil.copy(self.log, os.path.join(OUT, "down.%d.log" % self.boots))
@@ -305,10 +310,11 @@ class Guests:
             self.verdicts[name] = {"name": name, "all": "silent", "why": "the guest ends without a word"}
 
 
-# --- lines with guests of their own ---------------------------------------------------------------
+# --- lines that boot guests for each patch --------------------------------------------------------
 
 def own_fields(line):
-    """The fields of its case line, if it is one for which inguest.py will not do; or None."""
+    """The fields of a case line that boots guests for each patch (two guests, or RDMA); None for
+    others, which inguest.py runs."""
     for path in glob.glob(os.path.join(TOP, "selftests", "*", "cases")):
         with open(path, encoding="utf-8") as f:
             for text in f:
@@ -320,8 +326,9 @@ def own_fields(line):
 
 def own_command(command, case):
     """
-    Of the tests of run.sh only the one that the case belongs to, over IPv4. A line may be named that
-    does not have it otherwise: those of one guest cost less than those of two.
+    The command of a line with run.sh, reduced to the test that the case belongs to, over IPv4. The
+    line need not have this test: a patch can name a line with one guest, which costs less than one
+    with two.
     """
     word = re.match(r"rdma\.([a-z]+)", case)
     head = re.match(r"(.*selftests/rdma/run\.sh \w+ [\w-]+) (.*)", command)
@@ -332,7 +339,7 @@ def own_command(command, case):
 
 
 def own_line(line, case):
-    """The fields of the line that is run for a case."""
+    """The fields of a line, with its command reduced to the test of a case."""
     field = own_fields(line)
     command = own_command(field[6], case)
     if command != field[6]:
@@ -346,8 +353,8 @@ def own_said(text, case):
 
 def own_run(ident, field, case=None):
     """
-    Runs a line with guests of its own, to the first failure of the case if one is given: its output,
-    and what the kernel died of or None.
+    Boots the guests of a line and runs it, until the case, if one is given, fails. Returns its
+    output, and the message of a kernel that crashed, or None.
     """
     cases = os.path.join(OUT, "cases.own")
     with open(cases, "w", encoding="utf-8") as f:
@@ -367,7 +374,7 @@ def own_run(ident, field, case=None):
             if case and "not ok" in own_said(text, case):
                 p.terminate()
     p.wait()
-    # the next run of the line writes other logs
+    # Read the logs now: the next run of the line overwrites them.
     for name in "ab"[:int(field[1])]:
         log = os.path.join(TOP, "build", "logs", KERNEL, "%s-%s.log" % (field[0], name))
         if os.path.exists(log):
@@ -379,7 +386,7 @@ def own_run(ident, field, case=None):
 
 
 def own_verdict(ran, case, want=1):
-    """What became of a case that comes @want times, and why."""
+    """(verdict, reason) of a case that the unpatched line printed @want times."""
     out, died = ran
     said = own_said(out, case)
     if "not ok" in said:
@@ -432,7 +439,8 @@ def vm_mutants(mutants):
             m.verdict, m.why = "base", "its case does not pass without it: %s %s" % sane[m.name]
             say(m)
     mutants = [m for m in mutants if m.verdict is None]
-    # Those that may leave something behind come last: a new guest follows each of them.
+    # Mutants of mode "log" can leave the guest in another state and need a new guest each: run them
+    # last.
     mutants.sort(key=lambda m: (m.mode or "", m.line))
     got = guests.run([job(m.name, m.name, m.line, [m.case], m.mode) for m in mutants])
     for m in mutants:
@@ -440,7 +448,7 @@ def vm_mutants(mutants):
         say(m)
 
 
-# --- what came of it ------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 def say(m):
     print("%-8s %-24s %s %s  (%s)" % ("caught" if m.caught() else "NOT SO", m.name, m.line, m.case,
@@ -487,7 +495,8 @@ def main():
     unit_mutants([m for m in mutants if m.unit])
     vm = [m for m in mutants if not m.unit]
     if vm:
-        # The test modules go with the tree as it is; a patch changes nothing that they see of ours.
+        # Programs and test modules are built from the unpatched tree: no patch changes an interface
+        # that they use.
         for what in ("--tools", KERNEL):
             subprocess.run([os.path.join(vmconf.VM, "build.sh"), what], check=True,
                            stdin=subprocess.DEVNULL)

@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * rds-churn COUNT SECONDS [SEED]: namespaces C0..C<COUNT-1> each share a link (e0 here, v<n>
- * there) with namespace HUB. A process in each brings it into some state, then the namespace goes
- * away while the hub goes on talking to it. All must be gone within SECONDS after the last.
+ * rds-churn COUNT SECONDS [SEED]: namespaces C0..C<COUNT-1> each share a link
+ * (e0 in C<n>, v<n> in HUB) with namespace HUB. A process in each C<n> brings
+ * it into a state: the first namespaces into one state each, the others into a
+ * random one. Then the namespace is removed while HUB goes on sending to it.
+ * All namespaces must be gone within SECONDS after the last removal.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "ktap.h"
 #include "nslib.h"
 
 #define PORT		6000
-#define RDS_TCP_PORT	16385
 #define AT_ONCE		6
 #define MAX_NS		1000
 
@@ -35,21 +30,26 @@ static const char * const names[STATES] = {
 
 static char block[65536];
 
-/* The hub has the smaller address on even links, so both ends get to dial. */
-static void addr_of(char *out, int n, bool hub)
+/*
+ * The address of an end of link @n: HUB's is the smaller one on even links, so
+ * that either end dials on some links.
+ */
+static void host_of(char *out, int n, bool hub)
 {
-	sprintf(out, "10.%d.%d.%d", 64 + n / 250, n % 250, (n % 2 == 0) == hub ? 1 : 2);
+	sprintf(out, "10.%d.%d.%d", 64 + n / 250, n % 250,
+		(n % 2 == 0) == hub ? 1 : 2);
 }
 
-static void set_if(int s, const char *ifname, unsigned long req, const char *addr)
+static void set_if(int s, const char *ifname, unsigned long req,
+		   const char *addr)
 {
 	struct ifreq ifr = { 0 };
-	struct sockaddr_in a = v4(addr, 0);
+	union addr a = addr_of(addr, 0);
 
 	strcpy(ifr.ifr_name, ifname);
-	memcpy(&ifr.ifr_addr, &a, sizeof(a));
+	memcpy(&ifr.ifr_addr, &a.in, sizeof(a.in));
 	if (ioctl(s, req, &ifr))
-		bail("configuring %s", ifname);
+		die("configuring %s: %m", ifname);
 }
 
 static void if_up(int s, const char *ifname)
@@ -58,7 +58,7 @@ static void if_up(int s, const char *ifname)
 
 	strcpy(ifr.ifr_name, ifname);
 	if (ioctl(s, SIOCSIFFLAGS, &ifr))
-		bail("raising %s", ifname);
+		die("raising %s: %m", ifname);
 }
 
 static void configure(const char *ifname, const char *addr)
@@ -72,7 +72,7 @@ static void configure(const char *ifname, const char *addr)
 	close(s);
 }
 
-/* Sends to every namespace and answers what comes; every sixth socket is never read. */
+/* Send to every namespace, answer messages; never read every sixth socket. */
 static void hub_round(struct pollfd *p, int n)
 {
 	char to[32], buf[4096];
@@ -80,7 +80,7 @@ static void hub_round(struct pollfd *p, int n)
 
 	poll(p, n, 2);
 	for (i = 0; i < n; i++) {
-		addr_of(to, i, false);
+		host_of(to, i, false);
 		rds_send(p[i].fd, to, PORT, block, 512);
 		if (i % 6 == 5)
 			continue;
@@ -95,27 +95,28 @@ static void hub(int n, int ready)
 	char addr[32], ifname[16];
 	int i;
 
-	ns_enter("HUB");
+	netns_enter("HUB");
 	for (i = 0; i < n; i++) {
-		addr_of(addr, i, true);
+		host_of(addr, i, true);
 		sprintf(ifname, "v%d", i);
 		configure(ifname, addr);
 		p[i] = (struct pollfd){ .fd = rds_socket(NULL, addr, PORT),
 					.events = i % 6 == 5 ? 0 : POLLIN };
 	}
 	if (write(ready, "h", 1) != 1)
-		bail("pipe");
+		die("pipe: %m");
 	for (;;)
 		hub_round(p, n);
 }
 
-/* A connection that gets no further than ten bytes of a header. */
+/* A TCP connection on which only ten bytes of a header are sent. */
 static void raw(const char *self, const char *peer)
 {
-	struct sockaddr_in from = v4(self, 0), to = v4(peer, RDS_TCP_PORT);
+	union addr from = addr_of(self, 0), to = addr_of(peer, RDS_TCP_PORT);
 	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (bind(s, (void *)&from, sizeof(from)) || connect(s, (void *)&to, sizeof(to)))
+	if (bind(s, &from.sa, addr_len(&from)) ||
+	    connect(s, &to.sa, addr_len(&to)))
 		return;
 	if (send(s, block, 10, MSG_NOSIGNAL) < 0)
 		return;
@@ -123,13 +124,14 @@ static void raw(const char *self, const char *peer)
 
 static void traffic(int fd, const char *peer, int ready)
 {
-	uint64_t start = now_ms();
+	long start = now_ms();
 	bool told = false;
 
 	for (;;) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 
-		while (!rds_send(fd, peer, PORT, block, 1 + rand() % sizeof(block)))
+		while (!rds_send(fd, peer, PORT, block,
+				 1 + rand() % sizeof(block)))
 			;
 		poll(&p, 1, 1);
 		while (recv(fd, block, sizeof(block), MSG_DONTWAIT) > 0)
@@ -148,9 +150,9 @@ static void child(int n, enum state st, int ready)
 	int fd = -1;
 
 	sprintf(ns, "C%d", n);
-	ns_enter(ns);
-	addr_of(self, n, false);
-	addr_of(peer, n, true);
+	netns_enter(ns);
+	host_of(self, n, false);
+	host_of(peer, n, true);
 	configure("e0", self);
 	if (st != IDLE && st != RAW)
 		fd = rds_socket(NULL, self, PORT);
@@ -179,7 +181,7 @@ static void remove_ns(int n)
 
 	sprintf(path, "/run/netns/C%d", n);
 	if (umount2(path, MNT_DETACH) || unlink(path))
-		bail("removing %s", path);
+		die("removing %s: %m", path);
 }
 
 struct kid {
@@ -193,12 +195,12 @@ static void start_kid(struct kid *k, int n)
 	int p[2];
 
 	if (pipe2(p, O_CLOEXEC))
-		bail("pipe");
+		die("pipe: %m");
 	k->n = n;
 	k->st = n < STATES ? (enum state)n : (enum state)(rand() % STATES);
 	k->pid = fork();
 	if (k->pid < 0)
-		bail("fork");
+		die("fork: %m");
 	if (!k->pid) {
 		srand(n);
 		child(n, k->st, p[1]);
@@ -207,19 +209,15 @@ static void start_kid(struct kid *k, int n)
 	k->ready = p[0];
 }
 
-/* Guest seconds stretch with the machine's load. */
-static int slow(void)
-{
-	const char *s = getenv("RDS_SLOW");
-
-	return s && atoi(s) > 1 ? atoi(s) : 1;
-}
-
-/* True when the state was reached. */
+/*
+ * End the process and remove its namespace, in random order; true if the state
+ * had been reached.
+ */
 static bool end_kid(struct kid *k, int *reached)
 {
 	char c = 0;
-	bool ok = readable(k->ready, 20000 * slow()) && read(k->ready, &c, 1) == 1;
+	bool ok = readable(k->ready, 20000 * slow_factor()) &&
+		  read(k->ready, &c, 1) == 1;
 	bool name_first = rand() % 2;
 
 	usleep(rand() % 30000);
@@ -247,18 +245,25 @@ static int links_left(void)
 	return n;
 }
 
-/* A namespace's end of a link goes with it, and with that the other end. */
+static bool no_links(void *left)
+{
+	return !(*(int *)left = links_left());
+}
+
+/*
+ * Wait until HUB has no links: when a namespace is freed, its end of the link
+ * is removed, and with it HUB's.
+ */
 static bool all_gone(int seconds)
 {
-	uint64_t start = now_ms(), end = start + seconds * 1000ull;
+	long start = now_ms();
+	bool gone;
 	int left;
 
-	ns_enter("HUB");
-	while ((left = links_left()) && now_ms() < end)
-		usleep(20000);
-	printf("# %d of the links left after %llu ms\n", left,
-	       (unsigned long long)(now_ms() - start));
-	return !left;
+	netns_enter("HUB");
+	gone = wait_until(no_links, &left, 1000L * seconds);
+	printf("# %d of the links left after %ld ms\n", left, now_ms() - start);
+	return gone;
 }
 
 int main(int argc, char **argv)
@@ -269,16 +274,16 @@ int main(int argc, char **argv)
 	pid_t h;
 
 	if (n < STATES || n > MAX_NS)
-		bail("usage: rds-churn COUNT SECONDS [SEED]");
+		die("usage: rds-churn COUNT SECONDS [SEED]");
 	srand(argc > 3 ? atoi(argv[3]) : 1);
 	if (pipe2(p, O_CLOEXEC))
-		bail("pipe");
+		die("pipe: %m");
 	h = fork();
 	if (!h)
 		hub(n, p[1]);
 	close(p[1]);
 	if (!readable(p[0], 60000))
-		bail("the hub does not start");
+		die("the hub does not start");
 	for (i = 0; i < n + AT_ONCE; i++) {
 		if (i >= AT_ONCE && i - AT_ONCE < n)
 			ok &= end_kid(&kids[i % AT_ONCE], reached);
@@ -287,7 +292,8 @@ int main(int argc, char **argv)
 	}
 	ktap_ok(ok, "churn.every_state_reached");
 	for (i = 0; i < STATES; i++)
-		printf("# %d namespaces removed in state %s\n", reached[i], names[i]);
+		printf("# %d namespaces removed in state %s\n", reached[i],
+		       names[i]);
 	ktap_ok(waitpid(h, NULL, WNOHANG) == 0, "churn.hub_lives");
 	ktap_ok(all_gone(atoi(argv[2])), "churn.namespaces_gone");
 	kill(h, SIGKILL);

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Two pairs of namespaces, L1-R1 and L2-R2, with the same addresses 10.0.0.1 and 10.0.0.2, and
- * one, IDLE, with nothing: none may see what belongs to another.
+ * Two pairs of namespaces, L1-R1 and L2-R2, with the same addresses 10.0.0.1
+ * and 10.0.0.2, and namespace IDLE without links: no namespace may see the
+ * messages, records, counters, congestion or sysctls of another.
  */
 #include <errno.h>
-#include <linux/rds.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "ktap.h"
 #include "nslib.h"
 
 #define L	"10.0.0.1"
 #define R	"10.0.0.2"
-#define HOLE	"10.0.0.99"	/* nobody answers there */
+#define HOLE	"10.0.0.99"	/* no host has this address */
 #define WAIT	10000
 #define SILENCE	300
 
@@ -25,7 +19,9 @@ static int idle;
 static bool got(int fd, const char *want)
 {
 	char buf[64] = "";
-	ssize_t n = readable(fd, WAIT) ? recv(fd, buf, sizeof(buf), MSG_DONTWAIT) : -1;
+	ssize_t n = readable(fd, WAIT) ?
+			    recv(fd, buf, sizeof(buf), MSG_DONTWAIT) :
+			    -1;
 
 	return n == (ssize_t)strlen(want) && !memcmp(buf, want, n);
 }
@@ -45,23 +41,25 @@ static void traffic(int l1, int l2, int r1, int r2)
 	rds_send(l1, L, 5000, "self", 4);
 	ktap_ok(got(l1, "self"), "isolate.local_delivery");
 	ktap_ok(!readable(l2, SILENCE), "isolate.local_unseen");
-	ktap_ok(n == rds_counters(idle, after) && !memcmp(before, after, n * sizeof(*after)),
+	ktap_ok(n == rds_counters(idle, after) &&
+			!memcmp(before, after, n * sizeof(*after)),
 		"isolate.counters_of_idle_unchanged");
-	ktap_ok(rds_counter(l1, "recv_delivered") >= moved + 2, "isolate.counters_own_move");
+	ktap_ok(rds_counter(l1, "recv_delivered") >= moved + 2,
+		"isolate.counters_own_move");
 }
 
 static bool shows_inode(int viewer, uint64_t inode)
 {
-	struct dump d = rds_dump(viewer, RDS6_INFO_SOCKETS);
+	struct snap d = rds_dump(viewer, RDS6_INFO_SOCKETS);
 	bool found = false;
 	uint64_t inum;
 	unsigned int i;
 
 	for (i = 0; i < d.n; i++) {
-		memcpy(&inum, d.p + i * d.size + 44, 8);
+		memcpy(&inum, d.p + i * d.ret + 44, 8);
 		found |= inum == inode;
 	}
-	free(d.p);
+	snap_free(&d);
 	return found;
 }
 
@@ -73,7 +71,7 @@ static uint64_t inode_of(int fd)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (readlink(path, link, sizeof(link) - 1) < 0 ||
 	    sscanf(link, "socket:[%llu]", (unsigned long long *)&inode) != 1)
-		bail("no inode of socket");
+		die("no inode of socket");
 	return inode;
 }
 
@@ -82,46 +80,57 @@ static void dumps(int l1, int l2, int r1)
 	uint64_t ino = inode_of(l1);
 
 	ktap_ok(shows_inode(l1, ino), "isolate.sockets_own");
-	ktap_ok(!shows_inode(l2, ino) && !shows_inode(idle, ino), "isolate.sockets_unseen");
-	ktap_ok(rds_count(idle, RDS6_INFO_SOCKETS) == 1, "isolate.sockets_idle_has_one");
-	ktap_ok(rds_count(l1, RDS_INFO_CONNECTIONS) > 0, "isolate.connections_own");
-	ktap_ok(!rds_count(idle, RDS_INFO_CONNECTIONS) && !rds_count(idle, RDS6_INFO_CONNECTIONS),
+	ktap_ok(!shows_inode(l2, ino) && !shows_inode(idle, ino),
+		"isolate.sockets_unseen");
+	ktap_ok(rds_count(idle, RDS6_INFO_SOCKETS) == 1,
+		"isolate.sockets_idle_has_one");
+	ktap_ok(rds_count(l1, RDS_INFO_CONNECTIONS) > 0,
+		"isolate.connections_own");
+	ktap_ok(!rds_count(idle, RDS_INFO_CONNECTIONS) &&
+			!rds_count(idle, RDS6_INFO_CONNECTIONS),
 		"isolate.connections_unseen");
-	ktap_ok(rds_count(l1, RDS_INFO_TCP_SOCKETS) > 0, "isolate.tcp_sockets_own");
-	ktap_ok(!rds_count(idle, RDS_INFO_TCP_SOCKETS) && !rds_count(idle, RDS6_INFO_TCP_SOCKETS),
+	ktap_ok(rds_count(l1, RDS_INFO_TCP_SOCKETS) > 0,
+		"isolate.tcp_sockets_own");
+	ktap_ok(!rds_count(idle, RDS_INFO_TCP_SOCKETS) &&
+			!rds_count(idle, RDS6_INFO_TCP_SOCKETS),
 		"isolate.tcp_sockets_unseen");
 
 	rds_send(r1, L, 5000, "queued", 6);
-	ktap_ok(readable(l1, WAIT) && rds_count(l1, RDS_INFO_RECV_MESSAGES) == 1,
+	ktap_ok(readable(l1, WAIT) &&
+			rds_count(l1, RDS_INFO_RECV_MESSAGES) == 1,
 		"isolate.recv_messages_own");
-	ktap_ok(!rds_count(l2, RDS_INFO_RECV_MESSAGES) && !rds_count(idle, RDS_INFO_RECV_MESSAGES),
+	ktap_ok(!rds_count(l2, RDS_INFO_RECV_MESSAGES) &&
+			!rds_count(idle, RDS_INFO_RECV_MESSAGES),
 		"isolate.recv_messages_unseen");
 	ktap_ok(got(l1, "queued"), "isolate.recv_messages_drained");
 }
 
 static unsigned int unsent(int fd)
 {
-	return rds_count(fd, RDS_INFO_SEND_MESSAGES) + rds_count(fd, RDS_INFO_RETRANS_MESSAGES);
+	return rds_count(fd, RDS_INFO_SEND_MESSAGES) +
+	       rds_count(fd, RDS_INFO_RETRANS_MESSAGES);
 }
 
 static void queues(int l1, int l2)
 {
-	struct sockaddr_in to = v4(HOLE, 5000);
+	union addr to = addr_of(HOLE, 5000);
 
 	rds_send(l1, HOLE, 5000, "lost", 4);
 	ktap_ok(unsent(l1) == 1, "isolate.send_messages_own");
 	ktap_ok(!unsent(l2) && !unsent(idle), "isolate.send_messages_unseen");
 	rds_send(l2, HOLE, 5000, "lost", 4);
-	ktap_ok(!setsockopt(l1, SOL_RDS, RDS_CANCEL_SENT_TO, &to, sizeof(to)) && !unsent(l1) &&
-		unsent(l2) == 1, "isolate.cancel_only_own");
-	setsockopt(l2, SOL_RDS, RDS_CANCEL_SENT_TO, &to, sizeof(to));
+	ktap_ok(!setsockopt(l1, SOL_RDS, RDS_CANCEL_SENT_TO, &to.in,
+			    sizeof(to.in)) &&
+			!unsent(l1) && unsent(l2) == 1,
+		"isolate.cancel_only_own");
+	setsockopt(l2, SOL_RDS, RDS_CANCEL_SENT_TO, &to.in, sizeof(to.in));
 }
 
-/* Sends until the peer's port is congested; false when that does not happen. */
+/* Send to @port until it is congested; false if it does not congest in time. */
 static bool congest(int from, uint16_t port)
 {
 	static char block[8192];
-	uint64_t end = now_ms() + WAIT;
+	long end = now_ms() + WAIT;
 	int ret;
 
 	while (now_ms() < end) {
@@ -139,34 +148,39 @@ static bool congest(int from, uint16_t port)
 static bool notified(int fd)
 {
 	char control[128];
-	struct msghdr m = { .msg_control = control, .msg_controllen = sizeof(control) };
+	struct msghdr m = { .msg_control = control,
+			    .msg_controllen = sizeof(control) };
 	struct cmsghdr *c;
 
 	if (recvmsg(fd, &m, MSG_DONTWAIT) < 0)
 		return false;
 	c = CMSG_FIRSTHDR(&m);
-	return c && c->cmsg_level == SOL_RDS && c->cmsg_type == RDS_CMSG_CONG_UPDATE;
+	return c && c->cmsg_level == SOL_RDS &&
+	       c->cmsg_type == RDS_CMSG_CONG_UPDATE;
 }
 
 static void congestion(void)
 {
 	int l1 = rds_socket("L1", L, 5001), l2 = rds_socket("L2", L, 5001);
-	int r1 = rds_socket("R1", R, 5001), r2 = rds_socket("R2", R, 5001), one = 1;
+	int r1 = rds_socket("R1", R, 5001), r2 = rds_socket("R2", R, 5001),
+	    one = 1;
 	int p2 = rds_socket("L2", L, 5002), q2 = rds_socket("R2", R, 5002);
 	char buf[8192];
 
 	setsockopt(r1, SOL_RDS, RDS_CONG_MONITOR, &one, sizeof(one));
 	setsockopt(r2, SOL_RDS, RDS_CONG_MONITOR, &one, sizeof(one));
 	ktap_ok(congest(r1, 5001), "isolate.congested_own");
-	ktap_ok(!rds_send(r2, L, 5001, "free", 4) && got(l2, "free"), "isolate.congestion_unseen");
-	/* with a congested port of its own, R2 has something to wait for */
+	ktap_ok(!rds_send(r2, L, 5001, "free", 4) && got(l2, "free"),
+		"isolate.congestion_unseen");
+	/* Make R2 wait for a notification: draining L1 must not cause one. */
 	ktap_ok(congest(r2, 5001), "isolate.congested_second");
 	while (readable(l1, SILENCE))
 		if (recv(l1, buf, sizeof(buf), MSG_DONTWAIT) < 0)
 			break;
 	ktap_ok(readable(r1, WAIT) && notified(r1), "isolate.notified_own");
 	ktap_ok(!readable(r2, SILENCE), "isolate.notification_unseen");
-	ktap_ok(rds_send(r2, L, 5001, "x", 1) == -ENOBUFS, "isolate.second_stays_congested");
+	ktap_ok(rds_send(r2, L, 5001, "x", 1) == -ENOBUFS,
+		"isolate.second_stays_congested");
 	ktap_ok(!rds_send(q2, L, 5002, "other", 5) && got(p2, "other"),
 		"isolate.other_port_not_congested");
 	close(l1);
@@ -179,57 +193,44 @@ static void congestion(void)
 
 static bool put(const char *ns, const char *path, const char *text)
 {
-	FILE *f;
-
-	ns_enter(ns);
-	f = fopen(path, "w");
-	if (!f)
-		return false;
-	fputs(text, f);
-	return !fclose(f);
+	netns_enter(ns);
+	return file_write(path, text);
 }
 
 static long get(const char *ns, const char *path)
 {
-	long v = -1;
-	FILE *f;
-
-	ns_enter(ns);
-	f = fopen(path, "r");
-	if (!f)
-		return -1;
-	if (fscanf(f, "%ld", &v) != 1)
-		v = -1;
-	fclose(f);
-	return v;
+	netns_enter(ns);
+	return file_number(path);
 }
 
-/* Both port numbers of the first RDS TCP connection: they change when it is replaced. */
+/*
+ * Both port numbers of the first RDS TCP connection; a connection that replaces
+ * it has others.
+ */
 static uint32_t conn_ports(int fd)
 {
-	struct dump d = rds_dump(fd, RDS_INFO_TCP_SOCKETS);
+	struct snap d = rds_dump(fd, RDS_INFO_TCP_SOCKETS);
 	uint32_t ports = 0;
 
 	if (d.n) {
 		memcpy(&ports, d.p + 4, 2);
 		memcpy((char *)&ports + 2, d.p + 10, 2);
 	}
-	free(d.p);
+	snap_free(&d);
 	return ports;
 }
 
-static bool replaced(int fd, uint32_t was)
-{
-	uint64_t end = now_ms() + WAIT;
-	uint32_t is;
+struct conn_watch {
+	int fd;
+	uint32_t was;
+};
 
-	do {
-		is = conn_ports(fd);
-		if (is && is != was)
-			return true;
-		usleep(10000);
-	} while (now_ms() < end);
-	return false;
+static bool replaced(void *arg)
+{
+	const struct conn_watch *w = arg;
+	uint32_t is = conn_ports(w->fd);
+
+	return is && is != w->was;
 }
 
 static void sysctls(int l1, int l2)
@@ -237,13 +238,16 @@ static void sysctls(int l1, int l2)
 	const char *buf = "/proc/sys/net/rds/tcp/rds_tcp_rcvbuf";
 	const char *delay = "/proc/sys/net/rds/reconnect_max_delay_ms";
 	uint32_t p1 = conn_ports(l1), p2 = conn_ports(l2);
+	struct conn_watch own = { l1, p1 };
 
 	ktap_ok(p1 && p2, "isolate.sysctl_connections_are_there");
-	ktap_ok(put("L1", buf, "65536") && get("L1", buf) == 65536 && get("L2", buf) == 0,
+	ktap_ok(put("L1", buf, "65536") && get("L1", buf) == 65536 &&
+			get("L2", buf) == 0,
 		"isolate.sysctl_buffer_value");
-	ktap_ok(replaced(l1, p1), "isolate.sysctl_drops_own");
+	ktap_ok(wait_until(replaced, &own, WAIT), "isolate.sysctl_drops_own");
 	ktap_ok(conn_ports(l2) == p2, "isolate.sysctl_leaves_other");
-	ktap_ok(put("L1", delay, "2000") && get("L1", delay) == 2000 && get("L2", delay) == 1000,
+	ktap_ok(put("L1", delay, "2000") && get("L1", delay) == 2000 &&
+			get("L2", delay) == 1000,
 		"isolate.sysctl_delay_value");
 }
 
@@ -256,7 +260,8 @@ int main(void)
 	ktap_ok(rds_try_bind("L2", L, 5000, &l2), "isolate.bind_same");
 	if (ktap_exit())
 		return 1;
-	ktap_ok(!rds_try_bind("L1", L, 5000, &fd) && errno == EADDRINUSE, "isolate.bind_twice");
+	ktap_ok(!rds_try_bind("L1", L, 5000, &fd) && errno == EADDRINUSE,
+		"isolate.bind_twice");
 	close(fd);
 	r1 = rds_socket("R1", R, 5000);
 	r2 = rds_socket("R2", R, 5000);

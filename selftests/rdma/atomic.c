@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Atomic operations: exact where they are offered, refused before anything is sent where not. */
+/*
+ * Atomic operations: exact results where the device has atomic operations, else
+ * refused before anything is sent.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -12,14 +15,21 @@
 
 static uint64_t old[MANY];
 
-static struct rds_atomic_args arguments(uint64_t cookie, uint64_t *result, uint64_t token)
+static struct rds_atomic_args arguments(uint64_t cookie, uint64_t *result,
+					uint64_t token)
 {
-	return (struct rds_atomic_args){ .cookie = cookie, .local_addr = (uintptr_t)result,
-					 .flags = RDS_RDMA_NOTIFY_ME, .user_token = token };
+	return (struct rds_atomic_args){ .cookie = cookie,
+					 .local_addr = (uintptr_t)result,
+					 .flags = RDS_RDMA_NOTIFY_ME,
+					 .user_token = token };
 }
 
-/* Its status or a negative errno. */
-static int atomic(struct rt *r, int type, const struct rds_atomic_args *a, bool wait)
+/*
+ * Post an atomic operation; return its status if @wait, else 0, or a negative
+ * errno.
+ */
+static int atomic(struct rt *r, int type, const struct rds_atomic_args *a,
+		  bool wait)
 {
 	struct rt_addr to = agent_at(r);
 	int rc = cmsg_send(r->fd, &to, type, a, sizeof(*a), &a->user_token, 8);
@@ -33,7 +43,7 @@ static int atomic(struct rt *r, int type, const struct rds_atomic_args *a, bool 
 struct try {
 	const char *name;
 	int type;
-	uint64_t a, b, c, d;	/* of the union, in order */
+	uint64_t a, b, c, d;	/* operands, in the union's order */
 	uint64_t before, after;
 };
 
@@ -46,7 +56,8 @@ static const struct try tries[] = {
 	{ "masked_cswp", RDS_CMSG_MASKED_ATOMIC_CSWP, 0x12, 0xff00, 0xff, 0xff00, 0x3412, 0xff12 },
 };
 
-static void one(struct rt *r, uint64_t cookie, const struct try *t, uint64_t token)
+static void one(struct rt *r, uint64_t cookie, const struct try *t,
+		uint64_t token)
 {
 	struct rds_atomic_args a = arguments(cookie, old, token);
 	bool masked = t->type >= RDS_CMSG_MASKED_ATOMIC_FADD;
@@ -61,7 +72,10 @@ static void one(struct rt *r, uint64_t cookie, const struct try *t, uint64_t tok
 	ask4(r, ASK_WRITE64, OFF, t->before, 0, 0);
 	rc = atomic(r, t->type, &a, true);
 	now = ask4(r, ASK_READ64, OFF, 0, 0, 0);
-	/* Masks are a property of the device of its own; none of the software ones has it. */
+	/*
+	 * Masked operations need a capability of the device that none of the
+	 * software devices has.
+	 */
 	if (rc == -EOPNOTSUPP && (r->siw || masked)) {
 		rt_ok(now == t->before && old[0] == 0xdead && !r->told[token],
 		      "rdma.atomic.%s_is_refused", t->name);
@@ -71,7 +85,10 @@ static void one(struct rt *r, uint64_t cookie, const struct try *t, uint64_t tok
 	      "rdma.atomic.%s # %d, was %llx, is %llx", t->name, rc, (ull)old[0], (ull)now);
 }
 
-/* Many at once: all happen, none twice, and every old value is another. */
+/*
+ * MANY operations posted at once: each is done exactly once, and each returns a
+ * different old value.
+ */
 static void many(struct rt *r, uint64_t cookie)
 {
 	uint64_t sum = 0, now;
@@ -85,7 +102,8 @@ static void many(struct rt *r, uint64_t cookie)
 		bad += !!atomic(r, RDS_CMSG_ATOMIC_FADD, &a, false);
 	}
 	for (uint64_t i = 0; i < MANY; i++) {
-		bad += !!wait_token(r, r->fd, 100 + i, 20000) || r->told[100 + i] != 1;
+		bad += !!wait_token(r, r->fd, 100 + i, 20000) ||
+		       r->told[100 + i] != 1;
 		sum += old[i];
 	}
 	now = ask4(r, ASK_READ64, OFF, 0, 0, 0);
@@ -112,12 +130,16 @@ void test_atomic(struct rt *r)
 	rc = atomic(r, RDS_CMSG_ATOMIC_FADD, &a, true);
 	rt_ok(rc == -EFAULT, "rdma.atomic.local_not_aligned # %d", rc);
 	if (!r->peer_ours) {
-		/* In-tree gives no key this right. */
+		/*
+		 * The keys of in-tree RDS do not permit remote atomic
+		 * operations.
+		 */
 		a = arguments(cookie, old, 2);
 		a.fadd.add = 1;
 		ask4(r, ASK_WRITE64, OFF, START, 0, 0);
 		rc = atomic(r, RDS_CMSG_ATOMIC_FADD, &a, true);
-		rt_ok(rc == RDS_RDMA_REMOTE_ERROR && ask4(r, ASK_READ64, OFF, 0, 0, 0) == START,
+		rt_ok(rc == RDS_RDMA_REMOTE_ERROR &&
+			      ask4(r, ASK_READ64, OFF, 0, 0, 0) == START,
 		      "rdma.atomic.refused_by_intree # %d", rc);
 		mends(r, "rdma.atomic");
 		return;
@@ -127,13 +149,14 @@ void test_atomic(struct rt *r)
 	if (!r->siw)
 		many(r, cookie);
 	ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
-	/* Over a read-only key nothing is changed. */
+	/* An atomic operation on a read-only key must not change the memory. */
 	err = fetch_key(r, HOW_MAP, OFF, 4096, 0, &cookie);
 	a = arguments(cookie, old, 90);
 	a.fadd.add = 1;
 	ask4(r, ASK_WRITE64, OFF, START, 0, 0);
 	rc = err ? -err : atomic(r, RDS_CMSG_ATOMIC_FADD, &a, true);
 	rt_ok((r->siw ? rc == -EOPNOTSUPP : told_refused(r, rc)) &&
-	      ask4(r, ASK_READ64, OFF, 0, 0, 0) == START, "rdma.atomic.read_only_key # %d", rc);
+		      ask4(r, ASK_READ64, OFF, 0, 0, 0) == START,
+	      "rdma.atomic.read_only_key # %d", rc);
 	mends(r, "rdma.atomic");
 }

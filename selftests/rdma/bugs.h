@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rds-rdmabugs: bugs.c has the program, and the tests of keys and operations. */
+/* rds-rdmabugs: bugs.c has main() and the tests of keys and operations. */
 #ifndef RDS_SELFTEST_BUGS_H
 #define RDS_SELFTEST_BUGS_H
 
@@ -17,7 +17,10 @@ extern uint8_t here[LEN];
 int next_msg(int fd, void *buf, size_t size, uint64_t *cookie);
 bool works(void);
 
-/* bugsconn.c: the tests, and what the device is taken away under */
+/*
+ * bugsconn.c: tests of connections, and the flood during which devices are
+ * removed
+ */
 void first_map(void);
 void crossed(void);
 void own_map(void);

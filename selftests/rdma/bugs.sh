@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# bugs.sh rxe|siw: what went wrong with RDMA in other implementations of RDS (bugs.c), what needs a
-# shell for that, and what of the protocol description a look at the machine shows.
+# bugs.sh rxe|siw: RDMA bugs of other implementations of RDS: those of rds-rdmabugs (bugs.c), those
+# that need a shell, and statements of the protocol description that the machine's state shows.
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh
 
@@ -11,7 +11,7 @@ names="max_recv_allocation max_recv_wr max_send_wr max_unsignaled_wr flow_contro
 
 all_values() { for _n in $names; do printf '%s=%s ' "$_n" "$(cat $ib/$_n)"; done; }
 
-# value NAME TEXT: takes it, and changes nothing else
+# value NAME TEXT: setting NAME takes TEXT, and no other setting changes
 value() {
 	_old=$(cat "$ib/$1") _rest=$(all_values)
 	echo "$2" >"$ib/$1" && [ "$(cat "$ib/$1")" = "$2" ] || return 1
@@ -43,7 +43,7 @@ parameters() {
 		[ "$(cat $_p/rds_ib_retry_count)" = 1 ]
 }
 
-# 39 counters of in-tree's, in its order: the first, one of the middle, the last
+# The 39 counters of in-tree RDS in its order: checks the first, the 20th and the last
 counters() {
 	_c=$(rds-info -c | awk '$1 ~ /^ib_/ { print $1 }')
 	[ "$(echo "$_c" | wc -l)" = 39 ] && [ "$(echo "$_c" | head -n 1)" = ib_connect_raced ] &&
@@ -51,7 +51,7 @@ counters() {
 		[ "$(echo "$_c" | tail -n 1)" = ib_atomic_fadd ]
 }
 
-# listens ADDR PORT: rdma_cm has a listener there
+# listens ADDR PORT: rdma_cm has a listener at this address and port
 listens() { rdma resource show cm_id | grep "state LISTEN" | grep -Fq "src-addr $1:$2 "; }
 
 namespace() {
@@ -66,7 +66,7 @@ namespace() {
 
 bindable() { "$RDS_BIN/rds-rdmat" bind "$RDS_SELF4" 2>/dev/null; }
 
-# The device comes and goes while connections are being made over it.
+# The device is removed and added while connections over it are set up.
 device_loop() {
 	_i=0 _rc=0
 	while [ $_i -lt 8 ]; do
@@ -85,9 +85,9 @@ device_loop() {
 
 some_connection() { [ "$(rdma_count qp)" -gt 3 ]; }
 
-# The module comes and goes while somebody binds and somebody reads all counters. To bind asks the kernel
-# for the module, which must not come up with the distribution's: whoever loads a second one of the name
-# meanwhile is told EBUSY.
+# The module is unloaded and loaded while one process binds and another reads all counters. bind()
+# asks the kernel to load the module, which must not be the distribution's: loading a second module
+# of the same name at the same time fails with EBUSY.
 load_race() {
 	_i=0 _rc=0 _modprobe=$(cat /proc/sys/kernel/modprobe)
 	echo /bin/true >/proc/sys/kernel/modprobe
@@ -107,8 +107,9 @@ load_race() {
 	return $_rc
 }
 
-# An attempt over siw that nobody answers goes on asking; who sets its interface down does not wait for
-# that (link.c: for a second, at most). Milliseconds of the fastest of three, with an attempt and without.
+# A connection attempt over siw to an absent host repeats its SYN for long; setting the interface
+# down must not wait for the attempt (link.c waits for a second at most). Prints milliseconds of the
+# fastest of three runs, with an attempt or without.
 asking() { grep -q ' 02 ' /proc/net/tcp; }	# a TCP connection in SYN_SENT
 not_asking() { ! asking; }
 down_ms() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The part of rds-rdmabugs that is about connections. */
+/* The tests of rds-rdmabugs for connections. */
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,11 +18,12 @@ static int tos_socket(const struct rt_addr *a, uint16_t port, unsigned int tos)
 	return fd;
 }
 
-/* A key goes with the very first message to a peer. */
+/* A key travels with the very first message to a peer. */
 void first_map(void)
 {
 	struct rt_addr to = r.peer;
-	int fd = tos_socket(&r.self, 0, 60), in = rds_open(&r.peer, PORT + 5), rc;
+	int fd = tos_socket(&r.self, 0, 60), in = rds_open(&r.peer, PORT + 5),
+	    rc;
 	uint64_t cookie = 0, came = 0;
 	char text[16];
 
@@ -35,7 +36,7 @@ void first_map(void)
 	close(in);
 }
 
-/* Both ends send at once, over connections that do not exist. */
+/* Both ends send at once, over connections that do not exist yet. */
 void crossed(void)
 {
 	struct rt_addr a = r.self, b = r.peer;
@@ -45,7 +46,8 @@ void crossed(void)
 	addr_port(&a, PORT + 6);
 	addr_port(&b, PORT + 6);
 	for (unsigned int tos = 70; tos < 80; tos++) {
-		int fa = tos_socket(&r.self, PORT + 6, tos), fb = tos_socket(&r.peer, PORT + 6, tos);
+		int fa = tos_socket(&r.self, PORT + 6, tos),
+		    fb = tos_socket(&r.peer, PORT + 6, tos);
 
 		sendto(fa, "ab", 2, 0, (struct sockaddr *)&b.ss, b.len);
 		sendto(fb, "ba", 2, 0, (struct sockaddr *)&a.ss, a.len);
@@ -64,27 +66,33 @@ int ping(const struct rt_addr *from, const struct rt_addr *to)
 	char text[16];
 
 	addr_port(&port0, 0);
-	n = sendto(fd, "", 0, 0, (struct sockaddr *)&port0.ss, port0.len) ? -errno : 0;
+	n = sendto(fd, "", 0, 0, (struct sockaddr *)&port0.ss, port0.len) ?
+		    -errno :
+		    0;
 	if (!n)
 		n = next_msg(fd, text, sizeof(text), NULL);
 	close(fd);
 	return n;
 }
 
-/* A port of the own address is filled until its map goes out. */
+/*
+ * A congested port of the own address: sends fail with ENOBUFS and no message
+ * is lost.
+ */
 void own_map(void)
 {
-	int in = rds_open(&r.self, PORT + 7), out = rds_open(&r.self, 0), small = 4096, n = 0, err;
+	int in = rds_open(&r.self, PORT + 7), out = rds_open(&r.self, 0),
+	    small = 4096, n = 0, err;
 	struct rt_addr to = r.self;
 	unsigned int sent = 0, got = 0;
 	static char text[2048];
 
 	addr_port(&to, PORT + 7);
 	setsockopt(in, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-	/* what the socket may have under way is not what is meant */
+	/* EAGAIN is the limit of the send buffer, which is not under test. */
 	while (sent < 20000) {
-		if (sendto(out, text, sizeof(text), MSG_DONTWAIT, (struct sockaddr *)&to.ss,
-			   to.len) == sizeof(text))
+		if (sendto(out, text, sizeof(text), MSG_DONTWAIT,
+			   (struct sockaddr *)&to.ss, to.len) == sizeof(text))
 			sent++;
 		else if (errno != EAGAIN)
 			break;
@@ -94,7 +102,8 @@ void own_map(void)
 		n = next_msg(in, text, sizeof(text), NULL);
 		got += n == sizeof(text);
 	}
-	rt_ok(err == ENOBUFS && got == sent, "bugs.cve_2011_1023 # %u sent, %u received, %s", sent, got,
+	rt_ok(err == ENOBUFS && got == sent,
+	      "bugs.cve_2011_1023 # %u sent, %u received, %s", sent, got,
 	      strerror(err));
 	close(in);
 	close(out);
@@ -107,12 +116,15 @@ void bind_elsewhere(void)
 
 	addr_parse(&lo, "127.0.0.1");
 	fd = rds_open(&lo, 0);
-	rt_ok(fd == -ENOPROTOOPT, "bugs.%s # %d", r.siw ? "cve_2014_2678" : "cve_2013_7339", fd);
+	rt_ok(fd == -ENOPROTOOPT, "bugs.%s # %d",
+	      r.siw ? "cve_2014_2678" : "cve_2013_7339", fd);
 	if (fd >= 0)
 		close(fd);
 }
 
-/* Does a dump show a connection to an address, or write where it has no records? */
+/*
+ * Does the dump of connections show @addr, or does it write past its records?
+ */
 static bool dump_shows(int fd, uint32_t addr)
 {
 	static struct rds_info_rdma_connection rec[64], before[64];
@@ -121,14 +133,19 @@ static bool dump_shows(int fd, uint32_t addr)
 
 	memset(rec, 0xa5, sizeof(rec));
 	memcpy(before, rec, sizeof(rec));
-	if (getsockopt(fd, SOL_RDS, RDS_INFO_IB_CONNECTIONS, rec, &len) < 0 || len > sizeof(rec))
+	if (getsockopt(fd, SOL_RDS, RDS_INFO_IB_CONNECTIONS, rec, &len) < 0 ||
+	    len > sizeof(rec))
 		return true;
 	for (size_t i = 0; i < len / sizeof(rec[0]); i++)
 		shown |= rec[i].dst_addr == addr;
-	return shown || memcmp((char *)rec + len, (char *)before + len, sizeof(rec) - len);
+	return shown || memcmp((char *)rec + len, (char *)before + len,
+			       sizeof(rec) - len);
 }
 
-/* A peer that is not there: at no time a dump shows it, and nothing else suffers. */
+/*
+ * A peer address without a host: no dump shows a connection to it, and other
+ * connections go on working.
+ */
 void nobody(void)
 {
 	struct rt_addr to = r.peer;
@@ -142,13 +159,17 @@ void nobody(void)
 	if (to.ss.ss_family != AF_INET)
 		return;
 	((uint8_t *)&sin->sin_addr)[3] = 99;
-	rc = sendto(fd, "x", 1, 0, (struct sockaddr *)&to.ss, to.len) == 1 ? 0 : errno;
+	rc = sendto(fd, "x", 1, 0, (struct sockaddr *)&to.ss, to.len) == 1 ?
+		     0 :
+		     errno;
 	while (counter("rdma_conn_failed") <= failed && now_ns() < end) {
 		shown += dump_shows(fd, sin->sin_addr.s_addr);
 		nanosleep(&pause, NULL);
 	}
-	rt_ok(!rc && !shown, "bugs.cve_2026_52995 # %d, shown %u times", rc, shown);
-	rt_ok(counter("rdma_conn_failed") > failed && works(), "bugs.route_error # %ld attempts",
+	rt_ok(!rc && !shown, "bugs.cve_2026_52995 # %d, shown %u times", rc,
+	      shown);
+	rt_ok(counter("rdma_conn_failed") > failed && works(),
+	      "bugs.route_error # %ld attempts",
 	      counter("rdma_conn_failed") - failed);
 	close(fd);
 }
@@ -166,7 +187,8 @@ int flood(const char *addr)
 		addr_port(&to, 6099);
 		if (fd < 0)
 			continue;
-		sendto(fd, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&to.ss, to.len);
+		sendto(fd, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&to.ss,
+		       to.len);
 		close(fd);
 	}
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Looks at a capture of a line: frames, headers, private data and opcodes are as documented.
+"""Check a capture: frames, headers, private data and opcodes are as documented.
 
     capture.py rxe|siw FILE SELF4 PEER4 SELF6 PEER6
 """
@@ -16,9 +16,9 @@ import roce
 HEADER = struct.Struct("!QQIHHBB4x2s16s")
 FRAG, MAP_BYTES, MAX, JOINS = 4096, 8192, 1 << 20, 0x8000
 F_MAP, F_ACK, F_RETRANS, F_EXT = 1, 2, 4, 0x20
-RECV_MAX = 148			# receives of a connection, net/rds/transport/rdma/rings.h
+RECV_MAX = 148			# receive requests of a connection, net/rds/transport/rdma/rings.h
 RMEM_PORTS = (4300, 4301)
-# Bytes written and read by one rds-rdmat rmem, and how often it ran: each guest once as the driver.
+# Bytes written and read by one rds-rdmat rmem, and the number of runs, one with each driver.
 RMEM_BYTES, RMEM_RUNS = 3 * (2 * (1 << 20) + 100001 + 2 * 65536 + 3 * 4096 + 2), 2
 
 results = []
@@ -38,7 +38,7 @@ def ones_sum(data):
 
 
 class Frame:
-    """One SEND, or one message of several in it: the header in front of what it carries."""
+    """One message of a SEND: the header and the payload behind it."""
 
     def __init__(self, send, raw):
         self.short = len(raw) < HEADER.size
@@ -60,7 +60,7 @@ class Frame:
 
 
 def frames_of(send):
-    """What a SEND carries: messages that share it are whole, and none is a map."""
+    """The messages of a SEND: messages that share it are complete, and none is a map."""
     raw, got = send.data, []
     while len(raw) >= HEADER.size:
         n = HEADER.size + HEADER.unpack(raw[:HEADER.size])[2]
@@ -95,7 +95,7 @@ class Message:
 
 
 def messages(frames):
-    """Of all connections; what the end of the capture or of a connection cut short is left out."""
+    """The complete messages of all connections, and what is wrong with them."""
     now, done, bad = {}, [], []
     for f in frames:
         if f.is_ack():
@@ -149,7 +149,7 @@ def look_at_joined(sends):
 
 
 def look_at_credit(sends):
-    """Nobody tells of more receives than may be posted when all that came has used one up."""
+    """No end advertises more receives than posted, with one used for each SEND received."""
     told, came = collections.Counter(), collections.Counter()
     for s in sends:
         if len(s.data) >= HEADER.size:
@@ -162,7 +162,7 @@ def look_at_credit(sends):
 
 
 def numbers(done):
-    """They grow on each connection; what was removed with a failed operation leaves a gap."""
+    """Sequence numbers grow on each connection, with gaps for messages of failed operations."""
     last, back = {}, 0
     for m in done:
         f = m.frames[0]
@@ -174,7 +174,7 @@ def numbers(done):
 
 
 def look_at_memory(done, wrote, read):
-    """Operations moved the bytes, and no message did."""
+    """The payload was moved by operations, and not by messages."""
     of = [m for m in done if m.frames[0].sport in RMEM_PORTS or m.frames[0].dport in RMEM_PORTS]
     carried = sum(m.frames[0].len for m in of)
     want = RMEM_BYTES * RMEM_RUNS
@@ -185,7 +185,7 @@ def look_at_memory(done, wrote, read):
 
 
 def look_at_private(kind, got, pairs):
-    """@got: [(family, source, destination, bytes)], of the requests or the replies."""
+    """@got: [(family, source, destination, bytes)] of the requests or of the replies."""
     for fam in (4, 6):
         mine = [g for g in got if g[0] == fam]
         wrong = []

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# capture.sh rxe|siw [TEST...]: messages and remote memory between two guests (tests as run.sh has
-# them), captured in guest a and decoded there by tshark and by capture.py.
+# capture.sh rxe|siw [TEST...]: messages and remote memory operations between two guests (TEST as in
+# run.sh), captured in guest a and decoded there by tshark and by capture.py.
 . selftests/lib/lib.sh
 
 dev=$1
@@ -20,7 +20,7 @@ analyse() {
 	python3 selftests/rdma/capture.py "$dev" $file "$RDS_SELF4" "$RDS_PEER4" "$RDS_SELF6" "$RDS_PEER6"
 }
 
-# Segments as they are on the wire, not as the interface puts them together.
+# Capture segments as they are on the wire, not merged by the interface.
 ethtool -K rds0 tso off gso off gro off >/dev/null 2>&1
 if [ "$RDS_GUEST" = a ]; then
 	tcpdump -n -i rds0 -s 0 -B 65536 -w $file 2>$log &

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The control connection: the driver asks, the agent does. */
+/*
+ * The control connection: the driver sends requests, the agent carries them
+ * out.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -17,7 +20,8 @@ static int all(int fd, void *p, size_t len, bool out)
 	size_t at = 0;
 
 	while (at < len) {
-		ssize_t n = out ? send(fd, (char *)p + at, len - at, MSG_NOSIGNAL) :
+		ssize_t n = out ? send(fd, (char *)p + at, len - at,
+				       MSG_NOSIGNAL) :
 				  recv(fd, (char *)p + at, len - at, 0);
 
 		if (n <= 0)
@@ -27,10 +31,11 @@ static int all(int fd, void *p, size_t len, bool out)
 	return 0;
 }
 
-/* The agent listens, the driver tries until somebody does. */
+/* The agent listens; the driver retries until the agent accepts. */
 int ctl_open(const struct rt *r)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons((uint16_t)r->ctl_port) };
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_port = htons((uint16_t)r->ctl_port) };
 	uint64_t end = now_ns() + 60000000000ull * r->slow;
 	struct timespec pause = { .tv_nsec = 20000000 };
 	int fd, c = -1, one = 1;
@@ -40,7 +45,8 @@ int ctl_open(const struct rt *r)
 	if (r->agent) {
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-		if (bind(fd, (struct sockaddr *)&sin, sizeof(sin)) || listen(fd, 1))
+		if (bind(fd, (struct sockaddr *)&sin, sizeof(sin)) ||
+		    listen(fd, 1))
 			die("control: %s", strerror(errno));
 		c = accept(fd, NULL, NULL);
 		close(fd);
@@ -49,7 +55,8 @@ int ctl_open(const struct rt *r)
 	while (now_ns() < end) {
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (!connect(fd, (struct sockaddr *)&sin, sizeof(sin))) {
-			setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+			setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one,
+				   sizeof(one));
 			return fd;
 		}
 		close(fd);
@@ -73,7 +80,7 @@ int ask_end(struct rt *r, struct aresp *resp)
 	return resp->err;
 }
 
-/* Has the agent done what it was asked to? */
+/* Has the agent answered the last request? */
 bool ask_answered(struct rt *r)
 {
 	struct pollfd p = { .fd = r->ctlfd, .events = POLLIN };
@@ -87,8 +94,9 @@ int ask(struct rt *r, const struct areq *req, struct aresp *resp)
 	return ask_end(r, resp);
 }
 
-/* For what cannot go wrong: the first value of the answer. */
-uint64_t ask4(struct rt *r, enum ask op, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+/* A request that cannot fail; returns the first value of the answer. */
+uint64_t ask4(struct rt *r, enum ask op, uint64_t a0, uint64_t a1, uint64_t a2,
+	      uint64_t a3)
 {
 	struct areq req = { .op = op, .a = { a0, a1, a2, a3 } };
 	struct aresp resp;
@@ -106,10 +114,13 @@ static int do_key(struct rt *r, const struct areq *q, struct aresp *a)
 	int rc;
 
 	addr_port(&dest, (uint16_t)q->a[4]);
-	/* While there is no connection in-tree cannot map, starts to connect and says EAGAIN. */
+	/*
+	 * In-tree RDS cannot map a key without a connection: it starts to
+	 * connect and returns EAGAIN.
+	 */
 	do {
-		rc = take_key(r->fd, &dest, (enum how)q->a[3], r->mem + q->a[0], q->a[1], q->a[2],
-			      &cookie);
+		rc = take_key(r->fd, &dest, (enum how)q->a[3], r->mem + q->a[0],
+			      q->a[1], q->a[2], &cookie);
 		if (rc == -EAGAIN)
 			nanosleep(&pause, NULL);
 	} while (rc == -EAGAIN && now_ns() < end);
@@ -124,7 +135,8 @@ static int do_recv(struct rt *r, const struct areq *q, struct aresp *a)
 	int n;
 
 	do {
-		n = recv_one(r, r->fd, buf, sizeof(buf), (int)q->a[0], &a->v[1]);
+		n = recv_one(r, r->fd, buf, sizeof(buf), (int)q->a[0],
+			     &a->v[1]);
 	} while ((n == -EINTR || n == -ETIMEDOUT) && now_ns() < end);
 	if (n < 0)
 		return -n;
@@ -134,7 +146,10 @@ static int do_recv(struct rt *r, const struct areq *q, struct aresp *a)
 	return 0;
 }
 
-/* Messages that each carry a number below a0: every number at most once. */
+/*
+ * Receive messages that each carry a number below a0: every number at most
+ * once.
+ */
 static int do_seen(struct rt *r, const struct areq *q, struct aresp *a)
 {
 	uint8_t *seen = calloc(1, q->a[0] + 1);
@@ -157,7 +172,10 @@ static int do_seen(struct rt *r, const struct areq *q, struct aresp *a)
 	return n == -ETIMEDOUT ? 0 : -n;
 }
 
-/* The owner of memory lets go of it as soon as it hears that it was written. */
+/*
+ * The owner of the memory frees each key as soon as the message of its WRITE is
+ * received.
+ */
 static int do_free_told(struct rt *r, const struct areq *q)
 {
 	uint64_t cookie, end = now_ns() + 20000000000ull * r->slow, i = 0;
@@ -181,8 +199,9 @@ static int do_msg(struct rt *r, const struct areq *q, struct aresp *a)
 	bool good;
 
 	addr_port(&to, (uint16_t)q->a[3]);
-	good = exchange(r, r->fd, &to, q->a[0], 1, q->a[1], (unsigned int)q->a[2], q->text,
-			a->text, sizeof(a->text));
+	good = exchange(r, r->fd, &to, q->a[0], 1, q->a[1],
+			(unsigned int)q->a[2], q->text, a->text,
+			sizeof(a->text));
 	a->v[0] = r->backs;
 	a->v[1] = r->back_sum;
 	a->v[2] = r->back_most;
@@ -206,7 +225,8 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 		pattern(r->mem + q->a[0], q->a[1], q->a[2], q->a[0]);
 		return 0;
 	case ASK_CHECK:
-		a->v[0] = pattern_diff(r->mem + q->a[0], q->a[1], q->a[2], q->a[3]);
+		a->v[0] = pattern_diff(r->mem + q->a[0], q->a[1], q->a[2],
+				       q->a[3]);
 		return 0;
 	case ASK_READ64:
 		memcpy(&a->v[0], r->mem + q->a[0], 8);
@@ -224,7 +244,8 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 	case ASK_DEST:
 		to = r->peer;
 		addr_port(&to, (uint16_t)q->a[1]);
-		return -cmsg_send(r->fd, &to, RDS_CMSG_RDMA_DEST, &q->a[0], 8, "dest", 4);
+		return -cmsg_send(r->fd, &to, RDS_CMSG_RDMA_DEST, &q->a[0], 8,
+				  "dest", 4);
 	case ASK_RECV:
 		return do_recv(r, q, a);
 	case ASK_COUNTER:
@@ -256,7 +277,7 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 	}
 }
 
-/* Until the driver has had enough; its going away is the end, too. */
+/* Serve requests until the driver quits or closes the control connection. */
 int agent(struct rt *r)
 {
 	struct aresp a;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the flags of keys and operations promise. */
+/* What the flags of keys and operations guarantee. */
 #include <errno.h>
 #include <string.h>
 
@@ -24,7 +24,10 @@ static uint64_t key(struct rt *r, const char *name, uint64_t flags)
 	return cookie;
 }
 
-/* The agent's next message; its first eight bytes are the token it went with. */
+/*
+ * The agent's next message; its first eight bytes are the token of its
+ * operation.
+ */
 static uint64_t next_message(struct rt *r)
 {
 	struct areq q = { .op = ASK_RECV, .a = { 10000ull * r->slow } };
@@ -40,8 +43,10 @@ static void notifications(struct rt *r)
 	bool came = next_message(r) == 1;
 	int second = one_op(r, cookie, 0, here, LEN, RW | NOTE, 2, true);
 
-	rt_ok(!rc && came && !second && r->notes == 1 && !r->told[1] && r->told[2] == 1,
-	      "rdma.flags.notify_only_when_asked # %d, %d, %u notifications", rc, second, r->notes);
+	rt_ok(!rc && came && !second && r->notes == 1 && !r->told[1] &&
+		      r->told[2] == 1,
+	      "rdma.flags.notify_only_when_asked # %d, %d, %u notifications",
+	      rc, second, r->notes);
 	next_message(r);
 	ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
 }
@@ -52,12 +57,15 @@ static void silent(struct rt *r)
 	int rc, after;
 
 	pattern(here, LEN, 3, 0);
-	rc = one_op(r, cookie, 0, here, LEN, RW | NOTE | RDS_RDMA_SILENT, 3, true);
-	/* In-tree says nothing of a silent one before more is sent. */
-	rt_ok((!rc || (!r->ours && rc == -ETIMEDOUT)) && !ask4(r, ASK_CHECK, OFF, LEN, 3, 0),
+	rc = one_op(r, cookie, 0, here, LEN, RW | NOTE | RDS_RDMA_SILENT, 3,
+		    true);
+	/* In-tree RDS reports a silent operation only when more is sent. */
+	rt_ok((!rc || (!r->ours && rc == -ETIMEDOUT)) &&
+		      !ask4(r, ASK_CHECK, OFF, LEN, 3, 0),
 	      "rdma.flags.silent_works # %d", rc);
 	after = one_op(r, cookie, 0, here, LEN, RW | NOTE, 4, true);
-	rt_ok(!after && next_message(r) == 4, "rdma.flags.silent_brings_no_message # %d", after);
+	rt_ok(!after && next_message(r) == 4,
+	      "rdma.flags.silent_brings_no_message # %d", after);
 	ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
 }
 
@@ -69,13 +77,18 @@ static void fence(struct rt *r)
 	for (uint64_t i = 0; i < 20 && !rc && !wrong; i++) {
 		ask4(r, ASK_FILL, OFF, LEN, 10 + i, 0);
 		memset(here, 0, LEN);
-		rc = one_op(r, cookie, 0, here, LEN, NOTE | RDS_RDMA_FENCE, 10 + i, false);
-		/* When the message is there, the read in front of it has been answered. */
+		rc = one_op(r, cookie, 0, here, LEN, NOTE | RDS_RDMA_FENCE,
+			    10 + i, false);
+		/*
+		 * The READ ahead of a message is complete when the message is
+		 * received.
+		 */
 		wrong = next_message(r) != 10 + i;
 		rc = rc ? rc : wait_token(r, r->fd, 10 + i, 10000);
 		wrong |= !!pattern_diff(here, LEN, 10 + i, OFF);
 	}
-	rt_ok(!rc && !wrong, "rdma.flags.fence # %d, %s", rc, wrong ? "wrong" : "right");
+	rt_ok(!rc && !wrong, "rdma.flags.fence # %d, %s", rc,
+	      wrong ? "wrong" : "right");
 	ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
 }
 
@@ -89,38 +102,56 @@ static int gone(struct rt *r, uint64_t cookie)
 
 static void use_once(struct rt *r)
 {
-	uint64_t flags[] = { RDS_RDMA_USE_ONCE, RDS_RDMA_USE_ONCE | RDS_RDMA_INVALIDATE };
+	uint64_t flags[] = { RDS_RDMA_USE_ONCE,
+			     RDS_RDMA_USE_ONCE | RDS_RDMA_INVALIDATE };
 
 	for (unsigned int i = 0; i < 2; i++) {
-		uint64_t token = 40 + 4 * i, cookie = key(r, "use_once", RW | flags[i]);
+		uint64_t token = 40 + 4 * i,
+			 cookie = key(r, "use_once", RW | flags[i]);
 		int rc, left, again;
 
 		pattern(here, LEN, token, 0);
 		rc = one_op(r, cookie, 0, here, LEN, RW | NOTE, token, true);
-		rt_ok(!rc && next_message(r) == token && !ask4(r, ASK_CHECK, OFF, LEN, token, 0),
+		rt_ok(!rc && next_message(r) == token &&
+			      !ask4(r, ASK_CHECK, OFF, LEN, token, 0),
 		      "rdma.flags.use_once_%u.works # %d", i, rc);
 		left = gone(r, cookie);
-		rt_ok(left == EINVAL, "rdma.flags.use_once_%u.key_is_gone # %s", i, strerror(left));
-		/* In-tree lets the hardware forget a key when it likes. */
+		rt_ok(left == EINVAL, "rdma.flags.use_once_%u.key_is_gone # %s",
+		      i, strerror(left));
+		/*
+		 * In-tree RDS invalidates such a key in the device only some
+		 * time later.
+		 */
 		if (!r->peer_ours)
 			continue;
 		memset(here, 0xa5, LEN);
-		again = one_op(r, cookie, 0, here, LEN, RW | NOTE, token + 1, true);
-		rt_ok(again > 0, "rdma.flags.use_once_%u.not_twice # %d", i, again);
+		again = one_op(r, cookie, 0, here, LEN, RW | NOTE, token + 1,
+			       true);
+		rt_ok(again > 0, "rdma.flags.use_once_%u.not_twice # %d", i,
+		      again);
 		rt_ok(!ask4(r, ASK_CHECK, OFF, LEN, token, 0),
 		      "rdma.flags.use_once_%u.memory_as_it_was", i);
 		mends(r, i ? "rdma.flags.use_once_1" : "rdma.flags.use_once_0");
 	}
 }
 
-/* A message of several frames: the key ends with the first, and the rest come as well. */
+/*
+ * A message of several frames: the key ends with the first frame, and the other
+ * frames are received as well.
+ */
 static void use_once_long(struct rt *r)
 {
 	static uint8_t text[3 * 4096 + 1];
 	uint64_t cookie = key(r, "use_once_long", RW | RDS_RDMA_USE_ONCE);
 	struct rds_iovec v = { (uintptr_t)here, LEN };
-	struct rdma_op op = { .cookie = cookie, .bytes = LEN, .vec = &v, .nvec = 1,
-			      .flags = RW | NOTE, .token = 60, .data = text, .len = sizeof(text) };
+	struct rdma_op op = { .cookie = cookie,
+			      .bytes = LEN,
+			      .vec = &v,
+			      .nvec = 1,
+			      .flags = RW | NOTE,
+			      .token = 60,
+			      .data = text,
+			      .len = sizeof(text) };
 	struct areq q = { .op = ASK_RECV, .a = { 10000ull * r->slow } };
 	struct rt_addr to = agent_at(r);
 	struct aresp a;
@@ -130,16 +161,19 @@ static void use_once_long(struct rt *r)
 	memset(text, 0x3c, sizeof(text));
 	rc = rdma_send(r->fd, &to, &op);
 	rc = rc ? rc : wait_token(r, r->fd, 60, 10000);
-	rt_ok(!rc && !ask(r, &q, &a) && a.v[0] == sizeof(text) && a.v[3] == 0x3c &&
-	      !ask4(r, ASK_CHECK, OFF, LEN, 60, 0), "rdma.flags.use_once_long.works # %d", rc);
+	rt_ok(!rc && !ask(r, &q, &a) && a.v[0] == sizeof(text) &&
+		      a.v[3] == 0x3c && !ask4(r, ASK_CHECK, OFF, LEN, 60, 0),
+	      "rdma.flags.use_once_long.works # %d", rc);
 	left = gone(r, cookie);
-	rt_ok(left == EINVAL, "rdma.flags.use_once_long.key_is_gone # %s", strerror(left));
+	rt_ok(left == EINVAL, "rdma.flags.use_once_long.key_is_gone # %s",
+	      strerror(left));
 }
 
 static void invalidate(struct rt *r)
 {
 	uint64_t cookie = key(r, "invalidate", RW);
-	struct areq q = { .op = ASK_FREE, .a = { cookie, RDS_RDMA_INVALIDATE } };
+	struct areq q = { .op = ASK_FREE,
+			  .a = { cookie, RDS_RDMA_INVALIDATE } };
 	struct aresp a;
 	int rc, err;
 
@@ -147,24 +181,34 @@ static void invalidate(struct rt *r)
 	rc = one_op(r, cookie, 0, here, LEN, RW | NOTE, 50, true);
 	next_message(r);
 	err = ask(r, &q, &a);
-	rt_ok(!rc && !err, "rdma.flags.invalidate.freed # %d, %s", rc, strerror(err));
-	rt_ok(gone(r, cookie) == EINVAL, "rdma.flags.invalidate.not_freed_twice");
-	/* In-tree's pools let go of a key when they like, and its connection of an error badly. */
+	rt_ok(!rc && !err, "rdma.flags.invalidate.freed # %d, %s", rc,
+	      strerror(err));
+	rt_ok(gone(r, cookie) == EINVAL,
+	      "rdma.flags.invalidate.not_freed_twice");
+	/*
+	 * In-tree RDS invalidates a freed key only when its pool is flushed,
+	 * and recovers badly from the error of a connection.
+	 */
 	if (!r->peer_ours)
 		return;
 	memset(here, 0xa5, LEN);
 	rc = one_op(r, cookie, 0, here, LEN, RW | NOTE, 51, true);
-	/* In-tree may say that the connection went, which is what followed. */
+	/*
+	 * In-tree RDS may report that the connection was lost, which the error
+	 * causes.
+	 */
 	rt_ok(r->ours ? told_refused(r, rc) : rc > 0,
 	      "rdma.flags.invalidate.key_is_refused # %d", rc);
-	rt_ok(!ask4(r, ASK_CHECK, OFF, LEN, 50, 0), "rdma.flags.invalidate.memory_as_it_was");
+	rt_ok(!ask4(r, ASK_CHECK, OFF, LEN, 50, 0),
+	      "rdma.flags.invalidate.memory_as_it_was");
 	mends(r, "rdma.flags.invalidate");
 }
 
 /*
- * A WRITE is in the memory when its message is there, whose reader need not keep the key: where the
- * transport goes on using that, to learn that the WRITE is through, the message must wait. READs ahead
- * of each WRITE keep the device that answers busy.
+ * When a message is received, the WRITE ahead of it is in memory, and the
+ * receiver may free the key. If the transport still needs the key to learn that
+ * the WRITE is complete, the transport must hold the message back until then. A
+ * READ ahead of each WRITE keeps the responding device busy.
  */
 static void freed_when_told(struct rt *r)
 {
@@ -182,9 +226,14 @@ static void freed_when_told(struct rt *r)
 		cookie[i] = key(r, "freed_when_told", RW);
 	ask_begin(r, &q);
 	for (int i = 0; i < TOLD && !rc; i++) {
-		struct rdma_op op = { .cookie = cookie[i], .bytes = LEN, .vec = &v, .nvec = 1,
-				      .flags = RW | NOTE, .token = 70 + (uint64_t)i,
-				      .data = &cookie[i], .len = 8 };
+		struct rdma_op op = { .cookie = cookie[i],
+				      .bytes = LEN,
+				      .vec = &v,
+				      .nvec = 1,
+				      .flags = RW | NOTE,
+				      .token = 70 + (uint64_t)i,
+				      .data = &cookie[i],
+				      .len = 8 };
 
 		rc = one_op(r, first, 0, scrap, LEN, RDS_RDMA_SILENT, 0, false);
 		rc = rc ? rc : rdma_send(r->fd, &to, &op);
@@ -214,10 +263,12 @@ static void dest(struct rt *r)
 	do {
 		n = recv_one(r, r->fd, text, sizeof(text), 100, &came);
 	} while ((n == -EINTR || n == -ETIMEDOUT) && now_ns() < end);
-	rt_ok(!err && n == 4 && came == cookie, "rdma.flags.dest # %s, %d", strerror(err), n);
+	rt_ok(!err && n == 4 && came == cookie, "rdma.flags.dest # %s, %d",
+	      strerror(err), n);
 	q.a[0] = cookie + 0x100;
 	err = ask(r, &q, &a);
-	rt_ok(err == EINVAL, "rdma.flags.dest_of_unknown_key # %s", strerror(err));
+	rt_ok(err == EINVAL, "rdma.flags.dest_of_unknown_key # %s",
+	      strerror(err));
 	ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
 	q = (struct areq){ .op = ASK_FREE };
 	err = ask(r, &q, &a);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* An operation on a key that was freed ends the connection; rds-ping answers again soon after. */
+/*
+ * An operation on a freed key ends the connection; rds-ping gets an answer
+ * again soon after.
+ */
 #include <errno.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -18,12 +21,14 @@ static uint8_t here[LEN];
 
 static void host(const struct rt_addr *a, char *text, size_t size)
 {
-	if (getnameinfo((const struct sockaddr *)&a->ss, a->len, text, (socklen_t)size, NULL, 0,
-			NI_NUMERICHOST))
+	if (getnameinfo((const struct sockaddr *)&a->ss, a->len, text,
+			(socklen_t)size, NULL, 0, NI_NUMERICHOST))
 		die("address");
 }
 
-/* One ping, which may wait for its answer as long as that may take; milliseconds, or -1. */
+/*
+ * One ping, with a timeout of SOON_MS; returns milliseconds, or -1 on failure.
+ */
 static long ping(struct rt *r)
 {
 	char self[INET6_ADDRSTRLEN + 16], peer[INET6_ADDRSTRLEN + 16], cmd[256];
@@ -31,7 +36,8 @@ static long ping(struct rt *r)
 
 	host(&r->self, self, sizeof(self));
 	host(&r->peer, peer, sizeof(peer));
-	snprintf(cmd, sizeof(cmd), "$RDS_BIN/rds-ping -T rdma -c 1 -i %ums -I %s %s >/dev/null",
+	snprintf(cmd, sizeof(cmd),
+		 "$RDS_BIN/rds-ping -T rdma -c 1 -i %ums -I %s %s >/dev/null",
 		 SOON_MS * r->slow, self, peer);
 	return run_shell(cmd) ? -1 : (long)((now_ns() - began) / 1000000);
 }
@@ -45,13 +51,16 @@ static void one_round(struct rt *r, unsigned int n)
 
 	if (!rt_ok(!err, "rdma.freed.%u.key # %s", n, strerror(err)))
 		return;
-	rc = one_op(r, cookie, 0, here, LEN, NOTE | (write ? RW : 0), token, true);
+	rc = one_op(r, cookie, 0, here, LEN, NOTE | (write ? RW : 0), token,
+		    true);
 	rt_ok(!rc, "rdma.freed.%u.works_before # %d", n, rc);
 	ask4(r, ASK_FREE, cookie, RDS_RDMA_INVALIDATE, 0, 0);
-	rc = one_op(r, cookie, 0, here, LEN, NOTE | (write ? RW : 0), token + 1, true);
+	rc = one_op(r, cookie, 0, here, LEN, NOTE | (write ? RW : 0), token + 1,
+		    true);
 	ms = ping(r);
 	rt_ok(rc > 0, "rdma.freed.%u.refused # %d", n, rc);
-	rt_ok(ms >= 0 && ms <= SOON_MS * (long)r->slow, "rdma.freed.%u.ping_soon # %ld ms", n, ms);
+	rt_ok(ms >= 0 && ms <= SOON_MS * (long)r->slow,
+	      "rdma.freed.%u.ping_soon # %ld ms", n, ms);
 }
 
 void test_freed(struct rt *r)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""iWARP: MPA, DDP and RDMAP out of TCP; SENDs put together again, private data, opcodes."""
+"""iWARP: MPA, DDP and RDMAP out of TCP: reassembled SENDs, private data, opcodes."""
 import collections
 import struct
 
@@ -38,7 +38,7 @@ def streams(packets):
             parts[full].append(((p.seq - start) & 0xffffffff, p.data, family))
     for key, got in parts.items():
         out = bytearray()
-        # Stable: of what was sent twice the first counts.
+        # The sort is stable: of retransmitted bytes the first copy counts.
         for at, data, family in sorted(got, key=lambda g: g[0]):
             if at > len(out):
                 break
@@ -48,13 +48,13 @@ def streams(packets):
 
 
 def startup(seen, key, family, data):
-    """The MPA frame in front; where what follows begins, or 0 when this is no such stream."""
+    """Parse the MPA frame at the start; return the offset behind it, or 0 if there is none."""
     kind = KEYS.get(data[:16])
     if not kind:
         return 0
     flags, rev, length = struct.unpack("!BBH", data[16:20])
     private = data[20:20 + length]
-    # Revision 2 has two words about reads in front.
+    # Revision 2 begins with two words about READs.
     if rev == 2:
         private = private[4:]
     if flags & F_MARKERS:

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * rds-rdmat bind ADDR                      can a socket be bound over RDMA to it?
- * rds-rdmat flush ADDR                     gives back the keys that are kept for later
- * rds-rdmat agent [options] SELF PEER      does what the driver asks
- * rds-rdmat TEST [options] SELF PEER       msg, rmem, flags, atomic, bad, badkey, kill,
- *                                          resets, opresets, fresh, freed, stall, reload, joined
- *   -c ADDR,PORT  control connection   -s STACK,PEERSTACK  ours or intree   -d rxe|siw
- *   -n messages or operations   -r resets   -R resets, a tenth unless RDS_LOAD=full
- *   -w poke|link|dev   -S seed
+ * rds-rdmat bind ADDR                  exit 0 if ADDR can be bound over RDMA
+ * rds-rdmat flush ADDR                 free the keys that are kept for reuse
+ * rds-rdmat agent [options] SELF PEER  carry out the driver's requests
+ * rds-rdmat TEST [options] SELF PEER   drive TEST: msg, rmem, flags, atomic,
+ *                                      bad, badkey, kill, resets, opresets,
+ *                                      fresh, freed, stall, reload or joined
+ *   -c ADDR,PORT        control connection
+ *   -s STACK,PEERSTACK  ours or intree
+ *   -d rxe|siw          kind of device
+ *   -n COUNT            messages or operations
+ *   -r RESETS           resets
+ *   -R RESETS           resets; a tenth of RESETS unless RDS_LOAD=full
+ *   -w poke|link|dev    way to cut the connection
+ *   -S SEED             seed of the payload
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +37,8 @@ static const struct {
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: rds-rdmat bind ADDR | agent|TEST [options] SELF PEER\n");
+	fprintf(stderr,
+		"usage: rds-rdmat bind ADDR | agent|TEST [options] SELF PEER\n");
 	exit(2);
 }
 
@@ -119,7 +126,9 @@ static void options(struct rt *r, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	static struct rt r = { .dev = "rxe", .way = "poke", .count = 1000, .seed = 1, .fd = -1 };
+	static struct rt r = {
+		.dev = "rxe", .way = "poke", .count = 1000, .seed = 1, .fd = -1
+	};
 	const char *slow = getenv("RDS_SLOW");
 	struct areq quit = { .op = ASK_QUIT };
 	struct aresp a;
@@ -135,7 +144,8 @@ int main(int argc, char **argv)
 	r.agent = !strcmp(argv[1], "agent");
 	options(&r, argc - 1, argv + 1);
 	r.v6 = r.self.ss.ss_family == AF_INET6;
-	r.mem = mmap(NULL, AGENT_MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	r.mem = mmap(NULL, AGENT_MEM, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	r.ctlfd = ctl_open(&r);
 	forget_tokens(&r);
 	if (r.agent)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Messages both ways at once. Length and content of message i follow from the seed, the direction
- * and i, so that the receiver knows what must come next: a lost, doubled or reordered message is
- * one that is not what is expected.
+ * Messages in both directions at once. Length and content of message i follow
+ * from the seed, the direction and i, so that the receiver knows the next
+ * message: a lost, duplicated or reordered message differs from the expected
+ * one.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,8 +16,9 @@
 
 #define SOON_MS	2000
 
-static const uint32_t sizes[] = { 0, 1, 47, 48, 49, 4095, 4096, 4097, 8191, 8192, 8193,
-				  65535, 65536, 65537, 1048575, 1048576 };
+static const uint32_t sizes[] = { 0,	 1,	47,	 48,	 49,   4095,
+				  4096,	 4097,	8191,	 8192,	 8193, 65535,
+				  65536, 65537, 1048575, 1048576 };
 
 struct xfer {
 	struct rt *r;
@@ -24,10 +26,10 @@ struct xfer {
 	const struct rt_addr *to;
 	uint64_t seed, count, tx, rx, moved;
 	unsigned int dir, resets, did;
-	uint64_t next_reset, cut_at;	/* cut_at: waiting for the last one to be noticed */
-	long cut_from;			/* lost_conns() before it */
-	uint64_t down_at;		/* when the connection was cut that did not come up again yet */
-	long up_from;			/* rdma_conn_up before it */
+	uint64_t next_reset, cut_at;	/* cut_at: 0 once the cut is seen */
+	long cut_from;			/* lost_conns() before the cut */
+	uint64_t down_at;		/* time of the cut; 0 once up again */
+	long up_from;			/* rdma_conn_up before the cut */
 	const char *way;
 	uint8_t *out, *in;
 	uint64_t built;
@@ -61,25 +63,29 @@ static uint32_t len_of(const struct xfer *x, unsigned int dir, uint64_t i)
 	}
 }
 
-static bool fits(const struct xfer *x, uint64_t i, const uint8_t *p, uint32_t len)
+static bool fits(const struct xfer *x, uint64_t i, const uint8_t *p,
+		 uint32_t len)
 {
 	unsigned int dir = !x->dir;
 
-	return len == len_of(x, dir, i) && !pattern_diff(p, len, key_of(x, dir, i), 0);
+	return len == len_of(x, dir, i) &&
+	       !pattern_diff(p, len, key_of(x, dir, i), 0);
 }
 
-/* What a message that is not the expected one may be. */
+/* Say which other message an unexpected one may be. */
 static void explain(const struct xfer *x, uint32_t len, char *what, size_t size)
 {
 	uint64_t lo = x->rx > 300 ? x->rx - 300 : 0;
 
 	for (uint64_t i = lo; len >= 8 && i < x->rx + 300; i++)
 		if (fits(x, i, x->in, len)) {
-			snprintf(what, size, "wanted message %llu, got %llu (%u bytes)", (ull)x->rx,
-				 (ull)i, len);
+			snprintf(what, size,
+				 "wanted message %llu, got %llu (%u bytes)",
+				 (ull)x->rx, (ull)i, len);
 			return;
 		}
-	snprintf(what, size, "wanted message %llu of %u bytes, got %u bytes, wrong from byte %zu",
+	snprintf(what, size,
+		 "wanted message %llu of %u bytes, got %u bytes, wrong from byte %zu",
 		 (ull)x->rx, len_of(x, !x->dir, x->rx), len,
 		 pattern_diff(x->in, len, key_of(x, !x->dir, x->rx), 0) - 1);
 }
@@ -106,7 +112,10 @@ static bool take(struct xfer *x, char *what, size_t size)
 	}
 }
 
-/* Sends what goes; *blocked when the next must wait for something poll does not tell of. */
+/*
+ * Send as much as possible; *blocked when poll() does not report when the next
+ * send is possible.
+ */
 static bool give(struct xfer *x, bool *blocked, char *what, size_t size)
 {
 	*blocked = false;
@@ -117,8 +126,8 @@ static bool give(struct xfer *x, bool *blocked, char *what, size_t size)
 			pattern(x->out, len, key_of(x, x->dir, x->tx), 0);
 			x->built = x->tx + 1;
 		}
-		if (sendto(x->fd, x->out, len, MSG_DONTWAIT, (struct sockaddr *)&x->to->ss,
-			   x->to->len) < 0) {
+		if (sendto(x->fd, x->out, len, MSG_DONTWAIT,
+			   (struct sockaddr *)&x->to->ss, x->to->len) < 0) {
 			*blocked = errno == ENOBUFS;
 			if (errno == EAGAIN || errno == ENOBUFS)
 				return true;
@@ -131,7 +140,7 @@ static bool give(struct xfer *x, bool *blocked, char *what, size_t size)
 	return true;
 }
 
-/* Ways to cut a connection; each returns once the cut has been made or cannot be. */
+/* Cut the connection; returns once the cut was made or has failed. */
 static int cut(struct xfer *x)
 {
 	char cmd[160];
@@ -140,7 +149,8 @@ static int cut(struct xfer *x)
 		return poke(x->r);
 	if (!strcmp(x->way, "link"))
 		return run_shell("ip link set rds0 down && ip link set rds0 up");
-	snprintf(cmd, sizeof(cmd), "rdma link del %s0 && rdma link add %s0 type %s netdev rds0",
+	snprintf(cmd, sizeof(cmd),
+		 "rdma link del %s0 && rdma link add %s0 type %s netdev rds0",
 		 x->r->dev, x->r->dev, x->r->dev);
 	return run_shell(cmd);
 }
@@ -157,27 +167,29 @@ static long counter_of(struct rt *r, const char *name, bool there)
 }
 
 /*
- * Connections that were up and are no more: conn_reset counts attempts that failed as well, which ours
- * tell apart.
+ * Connections that were up and were lost: conn_reset also counts failed
+ * attempts, which this module counts in rdma_conn_failed as well.
  */
 static long lost_conns(struct rt *r, bool there)
 {
-	return counter_of(r, "conn_reset", there) - counter_of(r, "rdma_conn_failed", there);
+	return counter_of(r, "conn_reset", there) -
+	       counter_of(r, "rdma_conn_failed", there);
 }
 
-/* Has a cut been noticed?  One that hit nothing, because there was no connection, is made again. */
+/* Was the cut noticed? A cut that hit no connection is made again after 3 s. */
 static bool cut_seen(struct xfer *x)
 {
 	if (lost_conns(x->r, false) > x->cut_from) {
 		x->did++;
-		x->next_reset = x->count * (2 * x->did + x->dir + 1) / (2 * x->resets + 2);
+		x->next_reset = x->count * (2 * x->did + x->dir + 1) /
+				(2 * x->resets + 2);
 		x->cut_at = 0;
 		return true;
 	}
 	return now_ns() - x->cut_at > 3000000000ull * x->r->slow;
 }
 
-/* How long it takes from a cut to the next connection, by the guest's own clock. */
+/* Measure the time from a cut to the next connection, by this guest's clock. */
 static void time_reconnect(struct xfer *x)
 {
 	unsigned int ms;
@@ -191,7 +203,10 @@ static void time_reconnect(struct xfer *x)
 	x->r->back_most = ms > x->r->back_most ? ms : x->r->back_most;
 }
 
-/* At the moments planned, once there is something of ours unacknowledged. */
+/*
+ * Cut the connection at the planned positions, if messages of this end are
+ * unacknowledged.
+ */
 static bool maybe_cut(struct xfer *x, char *what, size_t size)
 {
 	int rc;
@@ -206,24 +221,34 @@ static bool maybe_cut(struct xfer *x, char *what, size_t size)
 	x->up_from = counter("rdma_conn_up");
 	rc = cut(x);
 	if (rc) {
-		snprintf(what, size, "%s does not work: %s", x->way, strerror(rc));
+		snprintf(what, size, "%s does not work: %s", x->way,
+			 strerror(rc));
 		return false;
 	}
 	x->cut_at = now_ns();
 	/*
-	 * poke returns when it is told how its operation ended, which was behind all that was to be sent,
-	 * the others when the device or link is back.
+	 * poke() returns with the status of its operation, which was queued
+	 * behind all other messages; the other ways return when the device or
+	 * link is back.
 	 */
 	x->down_at = x->r->ours ? x->cut_at : 0;
 	x->moved = x->cut_at;
 	return true;
 }
 
-bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed, unsigned int dir,
-	      uint64_t count, unsigned int resets, const char *way, char *what, size_t size)
+bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed,
+	      unsigned int dir, uint64_t count, unsigned int resets,
+	      const char *way, char *what, size_t size)
 {
-	struct xfer x = { .r = r, .fd = fd, .to = to, .seed = seed, .dir = dir, .count = count,
-			  .resets = resets, .way = way, .moved = now_ns() };
+	struct xfer x = { .r = r,
+			  .fd = fd,
+			  .to = to,
+			  .seed = seed,
+			  .dir = dir,
+			  .count = count,
+			  .resets = resets,
+			  .way = way,
+			  .moved = now_ns() };
 	struct pollfd p = { .fd = fd };
 	bool good = true, blocked = false;
 
@@ -234,7 +259,8 @@ bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed, uns
 	r->backs = r->back_sum = r->back_most = 0;
 	while (good && (x.tx < count || x.rx < count || x.did < resets)) {
 		if (now_ns() - x.moved > 40000000000ull * r->slow) {
-			snprintf(what, size, "stuck: sent %llu, received %llu of %llu, resets %u",
+			snprintf(what, size,
+				 "stuck: sent %llu, received %llu of %llu, resets %u",
 				 (ull)x.tx, (ull)x.rx, (ull)count, x.did);
 			good = false;
 			break;
@@ -256,18 +282,21 @@ struct seen {
 
 static struct seen seen_by(struct rt *r, bool there)
 {
-	struct seen s = { lost_conns(r, there), counter_of(r, "rdma_conn_up", there) };
+	struct seen s = { lost_conns(r, there),
+			  counter_of(r, "rdma_conn_up", there) };
 
 	return s;
 }
 
 /*
- * How many both ends saw: what one of them saw alone is counted as none, and so is what was not followed
- * by a connection that came up.  Written down for run.sh.
+ * Count the resets that both ends saw, each followed by a connection that came
+ * up. The number is appended to a file for run.sh.
  */
-static void count_resets(struct rt *r, const char *name, const struct seen *before)
+static void count_resets(struct rt *r, const char *name,
+			 const struct seen *before)
 {
-	long want = r->ours && r->peer_ours ? (long)r->resets : (long)r->resets / 2 + 1;
+	long want = r->ours && r->peer_ours ? (long)r->resets :
+					      (long)r->resets / 2 + 1;
 	long n = -1, got[2], up[2];
 	FILE *f = fopen("/run/rdma-resets", "a");
 
@@ -276,37 +305,47 @@ static void count_resets(struct rt *r, const char *name, const struct seen *befo
 
 		got[there] = now.resets - before[there].resets;
 		up[there] = now.up - before[there].up;
-		/* In-tree does not count those that came up. */
+		/* In-tree RDS does not count connections that came up. */
 		if (there ? r->peer_ours : r->ours)
-			got[there] = up[there] < got[there] ? up[there] : got[there];
+			got[there] = up[there] < got[there] ? up[there] :
+							      got[there];
 		n = n < 0 || got[there] < n ? got[there] : n;
 	}
 	if (f) {
 		fprintf(f, "%s %ld\n", name, n);
 		fclose(f);
 	}
-	/* In-tree at one end may take two cuts that are close for one. */
-	rt_ok(n >= want, "%s.were_reset # %ld here, %ld there, at least %ld; up %ld, %ld", name, got[0],
-	      got[1], want, up[0], up[1]);
+	/* An in-tree end may count two cuts in quick succession as one. */
+	rt_ok(n >= want,
+	      "%s.were_reset # %ld here, %ld there, at least %ld; up %ld, %ld",
+	      name, got[0], got[1], want, up[0], up[1]);
 }
 
-/* Of a connection that was cut the next one is up within two seconds. */
-static void judge_backs(const struct rt *r, const char *name, const struct aresp *a)
+/* After a cut the next connection is up within two seconds. */
+static void judge_backs(const struct rt *r, const char *name,
+			const struct aresp *a)
 {
-	unsigned int most = r->back_most > a->v[2] ? r->back_most : (unsigned int)a->v[2];
+	unsigned int most = r->back_most > a->v[2] ? r->back_most :
+						     (unsigned int)a->v[2];
 
 	printf("# %s: up again after %u ms on average, %u ms at most, of %u here; %llu, %llu, of %llu there\n",
-	       name, r->backs ? r->back_sum / r->backs : 0, r->back_most, r->backs,
-	       a->v[0] ? (ull)(a->v[1] / a->v[0]) : 0, (ull)a->v[2], (ull)a->v[0]);
+	       name, r->backs ? r->back_sum / r->backs : 0, r->back_most,
+	       r->backs, a->v[0] ? (ull)(a->v[1] / a->v[0]) : 0, (ull)a->v[2],
+	       (ull)a->v[0]);
 	if (r->ours && r->peer_ours)
-		rt_ok(r->backs + a->v[0] && most <= SOON_MS * r->slow, "%s.up_soon # %u ms", name, most);
+		rt_ok(r->backs + a->v[0] && most <= SOON_MS * r->slow,
+		      "%s.up_soon # %u ms", name, most);
 }
 
-/* Both ends at once, over a socket of its own; the agent says how it went there. */
-static void both(struct rt *r, const char *name, unsigned int port, uint64_t count,
-		 unsigned int wanted, const char *way)
+/*
+ * Exchange messages with the agent, over a new socket at each end; both ends
+ * report a result.
+ */
+static void both(struct rt *r, const char *name, unsigned int port,
+		 uint64_t count, unsigned int wanted, const char *way)
 {
-	struct areq q = { .op = ASK_MSG, .a = { r->seed + port, count, wanted, port } };
+	struct areq q = { .op = ASK_MSG,
+			  .a = { r->seed + port, count, wanted, port } };
 	struct rt_addr to = r->peer;
 	struct seen before[2] = { seen_by(r, false), seen_by(r, true) };
 	uint64_t began = now_ns();
@@ -324,7 +363,8 @@ static void both(struct rt *r, const char *name, unsigned int port, uint64_t cou
 	snprintf(q.text, sizeof(q.text), "%s", way);
 	addr_port(&to, (uint16_t)(port + 1));
 	ask_begin(r, &q);
-	mine = exchange(r, r->fd, &to, r->seed + port, 0, count, wanted, way, what, sizeof(what));
+	mine = exchange(r, r->fd, &to, r->seed + port, 0, count, wanted, way,
+			what, sizeof(what));
 	rt_ok(mine, "%s.here%s%s", name, mine ? "" : " # ", what);
 	ask_end(r, &a);
 	rt_ok(!a.err, "%s.there%s%s", name, a.err ? " # " : "", a.text);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# netns.sh siw-netns: RDMA between two namespaces that are not the first, with a siw that serves the one
-# of its interface (selftests/vm/siw.sh). Programs come and go; nothing of RDMA keeps a namespace after them.
+# netns.sh siw-netns: RDMA between two namespaces other than the initial one, with a siw that serves
+# the namespace of its interface (selftests/vm/siw.sh). After the programs end no RDMA resource
+# keeps a namespace.
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh
 
@@ -11,7 +12,7 @@ port=7000
 
 in_ns() { ip netns exec "$@"; }
 
-# host NS DEV OTHER V4 V6
+# host NS DEV OTHER V4 V6: create namespace NS with DEV, its addresses and a siw device
 host() {
 	ip netns add "$1" && ip link set "$2" netns "$1" || return 1
 	ip -n "$1" addr add "$4/24" dev "$2"
@@ -32,14 +33,14 @@ setup() {
 	host na ra rb 192.168.70.1 fd00:70::1 && host nb rb ra 192.168.70.2 fd00:70::2
 }
 
-# addresses FAMILY: a's and b's
+# addresses FAMILY: set $a and $b, the addresses of the two ends
 addresses() {
 	if [ "$1" = 4 ]; then a=192.168.70.1 b=192.168.70.2; else a=fd00:70::1 b=fd00:70::2; fi
 }
 
 bindable() { in_ns "$1" "$RDS_BIN/rds-rdmat" bind "$2" 2>/dev/null; }
 
-# drive FAMILY TEST DRIVER OPTIONS...: the agent in one namespace, the driver in the other
+# drive FAMILY TEST DRIVER OPTIONS...: run the agent in one namespace and the driver in the other
 drive() {
 	addresses "$1"
 	_t=$2 _d=$3
@@ -58,7 +59,7 @@ drive() {
 	return $_rc
 }
 
-# Each pings the other's kernel, which answers as long as a socket is bound there.
+# Each end pings the other's kernel, which answers while a socket is bound there.
 pings() {
 	in_ns na "$RDS_BIN/rds-probe" ping 10 "$a" "$b" $((20000 * slow)) &
 	in_ns nb "$RDS_BIN/rds-probe" ping 10 "$b" "$a" $((20000 * slow))
@@ -66,7 +67,7 @@ pings() {
 	wait $! && [ $_rc = 0 ]
 }
 
-# Nobody uses RDMA any more: not even the registrars, whose ids are in these namespaces, are left.
+# No program uses RDMA: no RDMA object is left, not even the registrars' ids in these namespaces.
 unused() { [ "$(rdma_count cm_id)" = 0 ] && [ "$(rdma_count qp)" = 0 ]; }
 
 check_unused() {
@@ -91,7 +92,7 @@ for fam in 4 6; do
 	check_unused "netns.unused_v$fam"
 done
 check "netns.msg_again" drive 4 msg a -n 100
-# one goes right after its last program, the other when nothing was left
+# na is deleted right after its last program ended, nb when no RDMA object was left.
 ip netns del na
 check netns.a_is_gone wait_for 30 gone na
 check_unused netns.unused_b

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Packets of a capture: Ethernet, IP, and UDP or TCP of them."""
+"""Packets of a capture: Ethernet, IP, and UDP or TCP."""
 import collections
 import struct
 import subprocess
@@ -21,7 +21,7 @@ def records(path):
 
 
 def parse(raw):
-    """UDP and TCP in IPv4 or IPv6 without options in between; None for the rest."""
+    """UDP and TCP in IPv4 or IPv6 without extension headers; None for all other packets."""
     kind, = struct.unpack("!H", raw[12:14])
     ip = raw[14:]
     if kind == 0x800:
@@ -51,7 +51,7 @@ def packets(path):
 
 
 def tshark(path, how):
-    """How often each value of a field occurs as tshark decodes the file, by name."""
+    """Number of occurrences of each value of a field, by name, as tshark decodes the file."""
     field, names, options = how
     out = subprocess.run(["tshark", "-n", "-r", path, "-T", "fields", "-E", "occurrence=a", "-e", field] +
                          options, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)

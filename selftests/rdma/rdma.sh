@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# RDMA devices and rds_rdma in a guest. Source it after selftests/lib/lib.sh.
+# RDMA devices and rds_rdma in a guest. Source this file after selftests/lib/lib.sh.
 #
-# In a line of two guests the device sits on rds0, the harness's network. In a line of one guest
-# rdma_net makes rds0 with two addresses; what is sent from one to the other stays in the device.
+# In a line of two guests the device is on rds0, the harness's network. In a line of one guest
+# rdma_net creates rds0 with two addresses; messages from one address to the other stay in the
+# device.
 
-# rdma_net: the addresses SELF4 PEER4 SELF6 PEER6 of the line
+# rdma_net: set up rds0 with the line's addresses SELF4 PEER4 SELF6 PEER6
 rdma_net() {
 	if [ -z "${RDS_SELF4:-}" ]; then
 		ip link add rds0 mtu 4200 type veth peer name rds1 mtu 4200 || return 1
@@ -18,14 +19,14 @@ rdma_net() {
 		ip link set rds0 up
 		RDS_ONE=1
 	else
-		# Room for RoCE's largest packets, of 4096 bytes.
+		# Room for RoCE's largest packets, which carry 4096 bytes.
 		ip link set rds0 mtu 4200 2>/dev/null
 	fi
-	# IPv6 forgets the addresses of an interface that goes down, unless told not to.
+	# An interface that goes down loses its IPv6 addresses unless keep_addr_on_down is set.
 	echo 1 >/proc/sys/net/ipv6/conf/rds0/keep_addr_on_down
 }
 
-# rdma_modules rxe|siw: what a device of the kind and its tools need
+# rdma_modules rxe|siw: load the modules for a device of this kind and for its tools
 rdma_modules() {
 	for _d in ib_core ib_uverbs rdma_ucm; do
 		modprobe $_d 2>/dev/null
@@ -42,7 +43,7 @@ rdma_modules() {
 	esac
 }
 
-# rdma_add rxe|siw: the device, which must be there at once
+# rdma_add rxe|siw: add the device, which must exist when the command returns
 rdma_add() {
 	rdma link add "${1}0" type "$1" netdev rds0 || return 1
 	[ -d "/sys/class/infiniband/${1}0" ]
@@ -50,16 +51,16 @@ rdma_add() {
 
 rdma_del() { rdma link del "${1}0"; }
 
-# The transport takes addresses of a device as soon as it has set the device up, which it does by
-# itself: there is nothing to subscribe to but the bind that works.
+# The transport serves the addresses of a device asynchronously, once the device is set up. No event
+# reports that: retry until bind() works.
 rdma_ready() {
 	for _a in "$@"; do
 		wait_for 20 "$RDS_BIN/rds-rdmat" bind "$_a" 2>/dev/null || return 1
 	done
 }
 
-# rdma_stack tcp-first|rdma-first|rdma-only: rds_rdma of the stack under test, loaded in that order
-# with rds_tcp. What the harness has loaded is taken away first where the order wants that.
+# rdma_stack tcp-first|rdma-first|rdma-only: load rds_rdma of the stack under test, in that order
+# with rds_tcp. If the order requires it, the modules that the harness loaded are unloaded first.
 rdma_stack() {
 	case "$1" in
 	tcp-first)
@@ -75,14 +76,14 @@ rdma_stack() {
 	load_stack "$RDS_STACK" $_order
 }
 
-# rdma_up rxe|siw ORDER: all of it; prints what stands in the way
+# rdma_up rxe|siw ORDER: set up network, device and stack; prints what failed
 rdma_up() {
 	RDMA_DEV=$1
 	rdma_net || { echo "# no network"; return 1; }
 	rdma_modules "$1" || { echo "# no module for $1"; return 1; }
 	rdma_add "$1" || { echo "# no device ${1}0"; return 1; }
 	rdma_stack "$2" || { echo "# rds_rdma does not load ($2)"; return 1; }
-	# 4 RDMA_READY=none: in-tree on siw is expected to refuse every address.
+	# RDMA_READY=none: in-tree RDS on siw is expected to refuse every address.
 	[ "${RDMA_READY:-}" != none ] || return 0
 	rdma_ready "$RDS_SELF4" "$RDS_SELF6" || {
 		echo "# no address of ${1}0 can be bound"
@@ -90,34 +91,35 @@ rdma_up() {
 	}
 }
 
-# rdma_ours qp|mr|cq|pd|cm_id: those that rds_rdma made. Queue pairs are rdma_cm's by name, which makes
-# them for it; the shared completion queues are the device's, which keeps them.
+# rdma_ours qp|mr|cq|pd|cm_id: the objects of rds_rdma. Its queue pairs are made by rdma_cm and have
+# that name; the shared completion queues belong to the device, which keeps them.
 rdma_ours() {
 	rdma resource show "$1" | grep '\[rds_rdma\]\|\[rdma_cm\]'
 }
 rdma_count() { rdma_ours "$1" | grep -c .; }
 
-# What the network stack did not take of what rxe gave it to send, since the device was added. One packet
-# of the CM among that, and no connection is made over the device any more.
+# Number of packets that the network stack refused from rxe since the device was added. If one is a
+# packet of the CM, no connection is set up over the device any more.
 rdma_not_taken() { cat /sys/class/infiniband/rxe0/ports/1/hw_counters/send_err; }
 
-# Pages that are pinned now; programs that use the device from user space are none of a line's.
+# Number of pages pinned now; no program of a line uses the device from user space.
 rdma_pins() {
 	awk '/^nr_foll_pin_acquired/ { a = $2 } /^nr_foll_pin_released/ { r = $2 } END { print a - r }' /proc/vmstat
 }
 
 no_pins() { [ "$(rdma_pins)" = 0 ]; }
 
-# Connections that are up; those over IPv4 are in both tables. One with itself has two queue pairs.
+# Number of connections that are up; IPv4 connections are in both tables. A connection with the same
+# host has two queue pairs.
 rdma_conns() {
 	"$RDS_BIN/rds-info" -aI | awk '$1 ~ /[.:]/ && $3 ~ /^[0-9]+$/ && $1 !~ /^::ffff:/ { n++ } END { print n + 0 }'
 }
 
-# With all sockets closed: the registrar's pair (on RoCE one queue pair without an id), one protection
-# domain and one queue of its own, one queue pair for each connection, with a queue; and of keys,
-# once those that are kept are given back, no more than the one that connections may have for themselves.
-# siw gives the number of a queue pair away again while ib_core still has it on its list, which then does
-# not take the new one (EBUSY): there ids, one for each, are what counts.
+# With all sockets closed these objects remain: the registrar's pair (on RoCE one queue pair without
+# an id), one protection domain and one completion queue of the registrar, one queue pair and one
+# completion queue for each connection, and, after the flush of kept keys, at most one key for each
+# connection. siw reuses the number of a queue pair while ib_core still has that number in its list
+# and so does not list the new one (EBUSY): on siw the ids, one for each queue pair, are counted.
 rdma_idle() {
 	_n=$(rdma_conns) _ends=1 _reg=2
 	[ "$RDMA_DEV" != rxe ] || _reg=1
@@ -142,20 +144,20 @@ rdma_show() {
 	done
 }
 
-# What the name of a resource's owner is compared with must be there while there is something.
+# rdma_ours selects by the name of the owner: it must find objects while there are some.
 rdma_tells() {
 	[ "$(rdma_count pd)" != 0 ] && [ "$(rdma_count qp)" != 0 ]
 }
 
-# rdma_left NAME [BARRIER]: nothing pinned; of ours, nothing on the device beyond what idle connections
-# need, and nothing at all once rds_rdma is gone, which waits for the other guest at the barrier
+# rdma_left NAME [BARRIER]: no page is pinned; rds_rdma has only the objects that idle connections
+# need, and none once it is unloaded, which waits for the other guest at BARRIER
 rdma_left() {
 	if wait_for 10 no_pins; then
 		ok "$1.pins"
 	elif [ "$RDS_STACK" = ours ]; then
 		not_ok "$1.pins" "$(rdma_pins) pages are still pinned"
 	else
-		# in-tree 6.1 was seen to keep pages of sockets that are closed
+		# In-tree 6.1 sometimes keeps pages of closed sockets pinned.
 		echo "# $1.pins: $(rdma_pins) pages are still pinned by in-tree"
 	fi
 	[ "$RDS_STACK" != ours ] || rdma_left_idle "$1"

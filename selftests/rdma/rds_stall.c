@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * While its parameter is set, rds_rdma gets no pages: what it asks for is given back and the
- * answer is that there is none, and pages that it lent to messages do not come back to it.
- * Everybody else, the soft device included, gets what they ask for.
+ * While the parameter stall is set, rds_rdma gets no pages: each page that it
+ * allocates is freed and the allocation fails, and pages that it lent to
+ * messages are not recycled. All other callers, the software device included,
+ * get pages.
  *
- * The function that allocates pages is probed where it returns.  Who called it is told by the
- * return address, which is where the stack pointer points when the function begins.
+ * A return probe is set on the function that allocates pages. The return
+ * address, at the stack pointer when the function begins, identifies the
+ * caller.
  */
 #include <linux/gfp.h>
 #include <linux/kallsyms.h>
@@ -37,7 +39,7 @@ static bool from_rds_rdma(unsigned long addr)
 	return strstr(name, "[rds_rdma]");
 }
 
-/* Not zero: this call is of no interest. */
+/* Return 1 to ignore this call. */
 static int alloc_begins(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	if (!READ_ONCE(stall) || regs_get_kernel_argument(regs, 1))
@@ -81,7 +83,10 @@ static struct kretprobe back_probe = {
 	.kp.symbol_name	= "rds_rdma_page_back",
 };
 
-/* What alloc_page() is, depending on the kernel and its configuration */
+/*
+ * Names of the function behind alloc_page(), which depend on kernel and
+ * configuration
+ */
 static const char * const names[] = {
 	"alloc_pages_noprof", "alloc_pages", "__alloc_pages_noprof", "__alloc_pages",
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * rds_rdma goes and comes back at the agent, while the driver keeps its socket and what it has not
- * got through. Messages are numbered: between them the agent's sockets before and after see every
- * number but those that came for a socket that was closed, and the counters tell how many these are.
+ * rds_rdma is unloaded and loaded again at the agent, while the driver keeps
+ * its socket and its unacknowledged messages. Messages are numbered: the
+ * agent's sockets before and after together receive every number, but for
+ * messages that arrived for a closed socket, which counters report.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 
 #define PORT	4700
 #define ROUNDS	3
-#define QUIET	40		/* messages that wait while the driver is cut off */
-#define BEFORE	150		/* taken under traffic before the module goes, and after */
+#define QUIET	40		/* messages that wait while the link is cut */
+#define BEFORE	150		/* received before the unloading, and after */
 #define LARGEST	65536
 
 static uint32_t len_of(uint64_t n)
@@ -30,11 +31,14 @@ static bool push(int fd, const struct rt_addr *to, uint64_t n)
 
 	pattern(out, (size_t)len, n + 1, 0);
 	memcpy(out, &n, 8);
-	return sendto(fd, out, (size_t)len, MSG_DONTWAIT, (const struct sockaddr *)&to->ss,
-		      to->len) == len;
+	return sendto(fd, out, (size_t)len, MSG_DONTWAIT,
+		      (const struct sockaddr *)&to->ss, to->len) == len;
 }
 
-/* The next message's number; ~0 when none comes in time, and whether it is whole. */
+/*
+ * Receive the next message; return its number, or ~0 on timeout. @whole: length
+ * and content are right.
+ */
 static uint64_t take(struct rt *r, int ms, bool *whole)
 {
 	static uint8_t in[LARGEST + 1], want[LARGEST];
@@ -56,8 +60,9 @@ static uint64_t take(struct rt *r, int ms, bool *whole)
 }
 
 /*
- * The agent's part of receiving, to before number @end: v0 is the first, v1 the number behind the
- * last, v2 how many were not whole or not the next.
+ * The agent's part: receive up to number @end - 1. v0 is the first number, v1
+ * the number after the last, v2 the number of messages that are damaged or out
+ * of order.
  */
 static void take_until(struct rt *r, uint64_t end, int ms, struct aresp *a)
 {
@@ -84,7 +89,7 @@ int reload_take(struct rt *r, const struct areq *q, struct aresp *a)
 	return 0;
 }
 
-/* A socket, once the transport has taken the address again. */
+/* Open a socket, once the transport serves the address again. */
 static int open_again(struct rt *r, unsigned int port)
 {
 	uint64_t end = now_ns() + 20000000000ull * r->slow;
@@ -109,15 +114,18 @@ static long dropped(void)
 	return counter("recv_drop_no_sock") + counter("recv_drop_dead_sock");
 }
 
-/* Messages that went to sockets which are closed and were not read, and those that found none. */
+/*
+ * Messages lost at closed sockets: queued but never read, or without a socket.
+ */
 long reload_lost(void)
 {
 	return unread() + dropped();
 }
 
 /*
- * The agent's part: closes its socket, which alone keeps the module, unloads it and loads it again,
- * and opens the socket anew. v3: messages lost by that.
+ * The agent's part: close the socket, which alone holds the module, unload and
+ * load the module, and open the socket again. v3 is the number of messages lost
+ * by that.
  */
 int reload_module(struct rt *r, struct aresp *a)
 {
@@ -142,7 +150,7 @@ int reload_module(struct rt *r, struct aresp *a)
 	return rc;
 }
 
-/* A reason in /proc/net/rds/drops */
+/* Value of a reason in /proc/net/rds/drops, or -1 */
 static long drops(const char *name)
 {
 	FILE *f = fopen("/proc/net/rds/drops", "r");
@@ -158,15 +166,19 @@ static long drops(const char *name)
 }
 
 /*
- * What the network swallows is there once, in order, after the peer's module came back. The last few
- * before that may not be acknowledged, as nobody asks for that, and come again then.
+ * Messages that the network drops arrive once and in order after the peer's
+ * module is loaded again. The last few messages before the cut may be
+ * unacknowledged, because none requested an acknowledgement, and are received
+ * again then.
  *
- * With -w link the driver's link is down meanwhile. The agent loses its connection by that and asks for
- * another just then: what refuses that must not be the packet that rxe cannot route.
+ * With -w link the driver's link is down meanwhile. The agent loses its
+ * connection and requests another at that moment; a refusal must not come from
+ * the packet that rxe cannot route.
  */
 static uint64_t quiet_round(struct rt *r, unsigned int round, uint64_t n)
 {
-	struct areq take = { .op = ASK_TAKE, .a = { n + QUIET, 20000ull * r->slow } };
+	struct areq take = { .op = ASK_TAKE,
+			     .a = { n + QUIET, 20000ull * r->slow } };
 	struct areq reload = { .op = ASK_RELOAD };
 	long rebooted = drops("peer_rebooted");
 	bool link = !strcmp(r->way, "link");
@@ -184,28 +196,36 @@ static uint64_t quiet_round(struct rt *r, unsigned int round, uint64_t n)
 	      (ull)a.v[1], (ull)n, (ull)a.v[2]);
 	n += QUIET;
 	again = unacked_from(r, (uint16_t)r->port);
-	rt_ok(!run_shell(link ? "ip link set rds0 down" : "tc qdisc add dev rds0 root netem loss 100%"),
+	rt_ok(!run_shell(link ? "ip link set rds0 down" :
+				"tc qdisc add dev rds0 root netem loss 100%"),
 	      "rdma.reload.%u.cut_off", round);
 	for (uint64_t i = 0; i < QUIET; i++)
 		sent = sent && push(r->fd, &to, n + i);
 	rc = ask(r, &reload, &b);
-	rt_ok(!rc && !b.v[3], "rdma.reload.%u.reloaded # %s, %llu came", round, strerror(rc),
-	      (ull)b.v[3]);
+	rt_ok(!rc && !b.v[3], "rdma.reload.%u.reloaded # %s, %llu came", round,
+	      strerror(rc), (ull)b.v[3]);
 	waiting = unacked_from(r, (uint16_t)r->port);
-	rt_ok(sent && !run_shell(link ? "ip link set rds0 up" : "tc qdisc del dev rds0 root"),
-	      "rdma.reload.%u.reached_again # %u of %u under way", round, waiting, again + QUIET);
+	rt_ok(sent && !run_shell(link ? "ip link set rds0 up" :
+					"tc qdisc del dev rds0 root"),
+	      "rdma.reload.%u.reached_again # %u of %u under way", round,
+	      waiting, again + QUIET);
 	take.a[0] = n + QUIET;
 	ask(r, &take, &a);
-	rt_ok(a.v[0] <= n && a.v[0] + again >= n && a.v[1] == n + QUIET && !a.v[2],
+	rt_ok(a.v[0] <= n && a.v[0] + again >= n && a.v[1] == n + QUIET &&
+		      !a.v[2],
 	      "rdma.reload.%u.once_and_in_order # %llu to %llu of %llu, %u unacknowledged, %llu wrong",
 	      round, (ull)a.v[0], (ull)a.v[1], (ull)n, again, (ull)a.v[2]);
-	/* or else what it sends again would be taken for what its predecessor sent */
-	rt_ok(drops("peer_rebooted") > rebooted, "rdma.reload.%u.another_incarnation", round);
+	/*
+	 * Otherwise numbers of the new incarnation would count as duplicates.
+	 */
+	rt_ok(drops("peer_rebooted") > rebooted,
+	      "rdma.reload.%u.another_incarnation", round);
 	return n + QUIET;
 }
 
-/* Sends until number @end, or the agent has answered */
-static uint64_t push_until(struct rt *r, uint64_t n, uint64_t end, bool *answered)
+/* Send until number @end, or until the agent has answered. */
+static uint64_t push_until(struct rt *r, uint64_t n, uint64_t end,
+			   bool *answered)
 {
 	struct timespec pause = { .tv_nsec = 1000000 };
 	struct rt_addr to = agent_at(r);
@@ -221,12 +241,14 @@ static uint64_t push_until(struct rt *r, uint64_t n, uint64_t end, bool *answere
 }
 
 /*
- * The module goes in the middle of traffic. What the agent's first socket got and had no time to
- * acknowledge may be there for the second as well: to the module it is a peer it never heard of.
+ * The module is unloaded during traffic. The second socket may receive again
+ * what the first received but did not acknowledge: to the new module this peer
+ * is unknown.
  */
 static uint64_t busy_round(struct rt *r, unsigned int round, uint64_t n)
 {
-	struct areq take = { .op = ASK_TAKE, .a = { n + BEFORE, 20000ull * r->slow } };
+	struct areq take = { .op = ASK_TAKE,
+			     .a = { n + BEFORE, 20000ull * r->slow } };
 	struct areq reload = { .op = ASK_RELOAD };
 	long resets = counter("conn_reset");
 	struct aresp a, b, c;
@@ -244,7 +266,8 @@ static uint64_t busy_round(struct rt *r, unsigned int round, uint64_t n)
 	answered = false;
 	n = push_until(r, n, ~0ull, &answered);
 	rc = ask_end(r, &b);
-	rt_ok(!rc, "rdma.reload.%u.unloaded_under_traffic # %s", round, strerror(rc));
+	rt_ok(!rc, "rdma.reload.%u.unloaded_under_traffic # %s", round,
+	      strerror(rc));
 	opened = n;
 	take.a[0] = n + BEFORE;
 	ask_begin(r, &take);
@@ -252,13 +275,16 @@ static uint64_t busy_round(struct rt *r, unsigned int round, uint64_t n)
 	n = push_until(r, n, take.a[0], &answered);
 	ask_end(r, &c);
 	printf("# reload: read to %llu, %llu lost with the socket, then %llu to %llu; %llu sent meanwhile; conn_reset +%ld\n",
-	       (ull)a.v[1], (ull)b.v[3], (ull)c.v[0], (ull)c.v[1], (ull)(opened - a.v[1]),
-	       counter("conn_reset") - resets);
-	rt_ok(c.v[0] <= a.v[1] + b.v[3] && c.v[0] <= opened, "rdma.reload.%u.none_lost # %llu after %llu and %llu",
-	      round, (ull)c.v[0], (ull)a.v[1], (ull)b.v[3]);
-	rt_ok(c.v[1] == take.a[0] && !c.v[2], "rdma.reload.%u.resumes_in_order # to %llu of %llu, %llu wrong",
+	       (ull)a.v[1], (ull)b.v[3], (ull)c.v[0], (ull)c.v[1],
+	       (ull)(opened - a.v[1]), counter("conn_reset") - resets);
+	rt_ok(c.v[0] <= a.v[1] + b.v[3] && c.v[0] <= opened,
+	      "rdma.reload.%u.none_lost # %llu after %llu and %llu", round,
+	      (ull)c.v[0], (ull)a.v[1], (ull)b.v[3]);
+	rt_ok(c.v[1] == take.a[0] && !c.v[2],
+	      "rdma.reload.%u.resumes_in_order # to %llu of %llu, %llu wrong",
 	      round, (ull)c.v[1], (ull)take.a[0], (ull)c.v[2]);
-	rt_ok(counter("conn_reset") > resets, "rdma.reload.%u.connection_ended", round);
+	rt_ok(counter("conn_reset") > resets, "rdma.reload.%u.connection_ended",
+	      round);
 	return n;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The one place where results are counted. */
+/* Results are counted here only. */
 #include "ktap.h"
 #include "rt.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Remote writes and reads, every byte compared and the bytes around them. The agent's memory is
- * the target; keys come by each of the ways there are.
+ * Remote writes and reads: every byte is compared, and the bytes around the
+ * range. The agent's memory is the target; keys are obtained in each of the
+ * three ways.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,11 +19,12 @@
 
 static const char *const how_name[] = { "map", "get_mr", "for_dest" };
 
-/* A key for the agent's memory; one made by MAP comes along with a message. */
-int fetch_key(struct rt *r, enum how way, uint64_t off, uint64_t len, uint64_t flags,
-	      uint64_t *cookie)
+/* Get a key for the agent's memory; a key of HOW_MAP arrives with a message. */
+int fetch_key(struct rt *r, enum how way, uint64_t off, uint64_t len,
+	      uint64_t flags, uint64_t *cookie)
 {
-	struct areq q = { .op = ASK_KEY, .a = { off, len, flags, way, r->port } };
+	struct areq q = { .op = ASK_KEY,
+			  .a = { off, len, flags, way, r->port } };
 	uint64_t end, came = 0;
 	struct aresp a;
 	char text[16];
@@ -48,7 +50,7 @@ struct rt_addr agent_at(const struct rt *r)
 	return to;
 }
 
-/* Both ends' sockets anew; the agent's port is the next. */
+/* Open a new socket at both ends; the agent's port is @port + 1. */
 bool start(struct rt *r, unsigned int port)
 {
 	struct areq q = { .op = ASK_OPEN, .a = { port + 1 } };
@@ -64,16 +66,23 @@ bool start(struct rt *r, unsigned int port)
 }
 
 /*
- * One operation on one piece of local memory, with a message of eight bytes, its token; without
- * wait the status is left to the caller. Returns the status or a negative errno.
+ * Post one operation on one piece of local memory, with a message of eight
+ * bytes that holds its token; without @wait the caller waits for the status.
+ * Returns the status or a negative errno.
  */
-int one_op(struct rt *r, uint64_t cookie, uint64_t remote, void *local, size_t len,
-	   uint64_t flags, uint64_t token, bool wait)
+int one_op(struct rt *r, uint64_t cookie, uint64_t remote, void *local,
+	   size_t len, uint64_t flags, uint64_t token, bool wait)
 {
 	struct rds_iovec v = { (uintptr_t)local, len };
 	bool silent = flags & RDS_RDMA_SILENT;
-	struct rdma_op op = { .cookie = cookie, .remote = remote, .bytes = len, .vec = &v,
-			      .nvec = 1, .flags = flags, .token = token, .data = &token,
+	struct rdma_op op = { .cookie = cookie,
+			      .remote = remote,
+			      .bytes = len,
+			      .vec = &v,
+			      .nvec = 1,
+			      .flags = flags,
+			      .token = token,
+			      .data = &token,
 			      .len = silent ? 0 : sizeof(token) };
 	struct rt_addr to = agent_at(r);
 	int rc = rdma_send(r->fd, &to, &op);
@@ -84,7 +93,10 @@ int one_op(struct rt *r, uint64_t cookie, uint64_t remote, void *local, size_t l
 	return rc == STATUS_NONE ? -ETIMEDOUT : rc;
 }
 
-/* The message that went with an operation has come; those of earlier ones may be before it. */
+/*
+ * Receive the message of operation @token; messages of earlier operations may
+ * precede it.
+ */
 static bool message_of(struct rt *r, uint64_t token)
 {
 	struct areq q = { .op = ASK_RECV, .a = { 10000ull * r->slow } };
@@ -97,7 +109,10 @@ static bool message_of(struct rt *r, uint64_t token)
 	return true;
 }
 
-/* After an error: a new key is to be had and works, on a connection that came back by itself. */
+/*
+ * After an error: a new key is available and works, on a connection that was
+ * restored automatically.
+ */
 bool mends(struct rt *r, const char *name)
 {
 	static uint64_t token = 60000;
@@ -107,11 +122,13 @@ bool mends(struct rt *r, const char *name)
 
 	for (int tries = 0; rc && tries < 5; tries++) {
 		pattern(bytes, sizeof(bytes), token, 0);
-		key = fetch_key(r, HOW_MAP, 0, sizeof(bytes), RDS_RDMA_READWRITE, &cookie);
+		key = fetch_key(r, HOW_MAP, 0, sizeof(bytes),
+				RDS_RDMA_READWRITE, &cookie);
 		if (key)
 			continue;
 		rc = one_op(r, cookie, 0, bytes, sizeof(bytes),
-			    RDS_RDMA_READWRITE | RDS_RDMA_NOTIFY_ME, token, true);
+			    RDS_RDMA_READWRITE | RDS_RDMA_NOTIFY_ME, token,
+			    true);
 		if (!rc && ask4(r, ASK_CHECK, 0, sizeof(bytes), token, 0))
 			rc = -EILSEQ;
 		if (!rc && !message_of(r, token))
@@ -119,12 +136,16 @@ bool mends(struct rt *r, const char *name)
 		ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
 		token++;
 	}
-	return rt_ok(!rc, "%s.goes_on # key %s, operation %d", name, strerror(key), rc);
+	return rt_ok(!rc, "%s.goes_on # key %s, operation %d", name,
+		     strerror(key), rc);
 }
 
-/* Cuts [0, len) into pieces: one, or many of odd lengths at odd addresses with gaps between. */
-static uint64_t cut_up(uint8_t *base, size_t len, unsigned int pieces, struct rds_iovec *v,
-		       uint8_t **where)
+/*
+ * Cut [0, len) into pieces: one, or many of odd lengths at odd addresses with
+ * gaps between them.
+ */
+static uint64_t cut_up(uint8_t *base, size_t len, unsigned int pieces,
+		       struct rds_iovec *v, uint8_t **where)
 {
 	size_t at = 0, n;
 	uint64_t i = 0;
@@ -133,7 +154,9 @@ static uint64_t cut_up(uint8_t *base, size_t len, unsigned int pieces, struct rd
 	while (at < len) {
 		n = i + 1 == pieces ? len - at : len / pieces;
 		if (pieces > 1 && i + 1 < pieces)
-			n = n + (i & 1 ? 1 : 0) > len - at ? len - at : n + (i & 1 ? 1 : 0);
+			n = n + (i & 1 ? 1 : 0) > len - at ?
+				    len - at :
+				    n + (i & 1 ? 1 : 0);
 		if (!n)
 			n = 1;
 		v[i].addr = (uintptr_t)p;
@@ -149,7 +172,8 @@ static uint64_t cut_up(uint8_t *base, size_t len, unsigned int pieces, struct rd
 struct shape {
 	const char *name;
 	size_t len;
-	unsigned int remote, local, pieces;	/* misalignments; local pieces */
+	/* offsets in a page; number of local pieces */
+	unsigned int remote, local, pieces;
 };
 
 static const struct shape shapes[] = {
@@ -161,9 +185,12 @@ static const struct shape shapes[] = {
 
 static uint8_t arena[4 << 20];
 
-/* Fills or checks the local pieces; 0 when right, else the first wrong byte + 1. */
-static size_t pieces_do(const struct rds_iovec *v, uint8_t **where, uint64_t n, uint64_t seed,
-			uint64_t pos, bool check)
+/*
+ * Fill or check the local pieces; return 0 if right, else the offset of the
+ * first wrong byte plus 1.
+ */
+static size_t pieces_do(const struct rds_iovec *v, uint8_t **where, uint64_t n,
+			uint64_t seed, uint64_t pos, bool check)
 {
 	size_t bad;
 
@@ -180,15 +207,17 @@ static size_t pieces_do(const struct rds_iovec *v, uint8_t **where, uint64_t n, 
 	return 0;
 }
 
-/* The gaps between the local pieces must be as they were. */
-static bool gaps_kept(uint8_t *base, const struct rds_iovec *v, uint8_t **where, uint64_t n)
+/* The gaps between the local pieces must be unchanged. */
+static bool gaps_kept(uint8_t *base, const struct rds_iovec *v, uint8_t **where,
+		      uint64_t n)
 {
 	for (uint64_t i = 0; i + 1 < n; i++)
 		for (uint8_t *p = where[i] + v[i].bytes; p < where[i + 1]; p++)
 			if (*p != 0xe5)
 				return false;
 	for (size_t i = 1; i <= GUARD; i++)
-		if (base[-(long)i] != 0xe5 || where[n - 1][v[n - 1].bytes + i - 1] != 0xe5)
+		if (base[-(long)i] != 0xe5 ||
+		    where[n - 1][v[n - 1].bytes + i - 1] != 0xe5)
 			return false;
 	return true;
 }
@@ -201,11 +230,18 @@ struct plan {
 	uint64_t n;
 };
 
-static bool run_op(struct rt *r, struct plan *p, bool write, uint64_t token, int *status)
+static bool run_op(struct rt *r, struct plan *p, bool write, uint64_t token,
+		   int *status)
 {
-	struct rdma_op op = { .cookie = p->cookie, .bytes = p->s->len, .vec = p->v, .nvec = p->n,
-			      .flags = RDS_RDMA_NOTIFY_ME | (write ? RDS_RDMA_READWRITE : 0),
-			      .token = token, .data = "done", .len = 4 };
+	struct rdma_op op = { .cookie = p->cookie,
+			      .bytes = p->s->len,
+			      .vec = p->v,
+			      .nvec = p->n,
+			      .flags = RDS_RDMA_NOTIFY_ME |
+				       (write ? RDS_RDMA_READWRITE : 0),
+			      .token = token,
+			      .data = "done",
+			      .len = 4 };
 	struct rt_addr to = agent_at(r);
 	int rc;
 
@@ -222,8 +258,12 @@ static bool run_op(struct rt *r, struct plan *p, bool write, uint64_t token, int
 	return *status == RDS_RDMA_SUCCESS;
 }
 
-/* One shape in one direction with the key given; the result says what differs. */
-static void one_shape(struct rt *r, struct plan *p, enum how way, bool write, uint64_t token)
+/*
+ * One shape in one direction with the given key; the result line says what
+ * differs.
+ */
+static void one_shape(struct rt *r, struct plan *p, enum how way, bool write,
+		      uint64_t token)
 {
 	char name[96];
 	int status = 0;
@@ -231,8 +271,8 @@ static void one_shape(struct rt *r, struct plan *p, enum how way, bool write, ui
 	bool good, kept;
 	uint64_t left;
 
-	snprintf(name, sizeof(name), "rdma.rmem.v%d.%s.%s.%s", r->v6 ? 6 : 4, how_name[way],
-		 write ? "write" : "read", p->s->name);
+	snprintf(name, sizeof(name), "rdma.rmem.v%d.%s.%s.%s", r->v6 ? 6 : 4,
+		 how_name[way], write ? "write" : "read", p->s->name);
 	p->seed = r->seed * 1000 + token;
 	p->base = arena + 4096 + p->s->local;
 	memset(arena, 0xe5, sizeof(arena));
@@ -243,15 +283,20 @@ static void one_shape(struct rt *r, struct plan *p, enum how way, bool write, ui
 	else
 		ask4(r, ASK_FILL, p->off, p->s->len, p->seed, 0);
 	good = run_op(r, p, write, token, &status);
-	/* The message that went along comes after a write; it may not add to anything. */
+	/*
+	 * Receive the message of a successful operation before the memory is
+	 * checked.
+	 */
 	if (good)
 		ask4(r, ASK_RECV, (uint64_t)WAIT_MS, 0, 0, 0);
 	if (write)
 		bad = ask4(r, ASK_CHECK, p->off, p->s->len, p->seed, p->off);
 	else
 		bad = pieces_do(p->v, p->where, p->n, p->seed, p->off, true);
-	left = ask4(r, ASK_CHECK, p->off - GUARD, GUARD, SEED_GUARD, p->off - GUARD) +
-	       ask4(r, ASK_CHECK, p->off + p->s->len, GUARD, SEED_GUARD, p->off + p->s->len);
+	left = ask4(r, ASK_CHECK, p->off - GUARD, GUARD, SEED_GUARD,
+		    p->off - GUARD) +
+	       ask4(r, ASK_CHECK, p->off + p->s->len, GUARD, SEED_GUARD,
+		    p->off + p->s->len);
 	kept = gaps_kept(p->base, p->v, p->where, p->n);
 	rt_ok(good && !bad && !left && kept,
 		"%s # status %d, wrong byte %zu, guard there %llu, here %s", name, status, bad,
@@ -267,25 +312,32 @@ static void by_key(struct rt *r, enum how way, unsigned int *token)
 	for (unsigned int i = 0; i < n; i++) {
 		p.s = &shapes[i];
 		p.off = 8192 + p.s->remote;
-		err = fetch_key(r, way, p.off, p.s->len, RDS_RDMA_READWRITE, &p.cookie);
+		err = fetch_key(r, way, p.off, p.s->len, RDS_RDMA_READWRITE,
+				&p.cookie);
 		if (err) {
-			bool none = err == EOPNOTSUPP && !r->peer_ours && way != HOW_MAP;
+			bool none = err == EOPNOTSUPP && !r->peer_ours &&
+				    way != HOW_MAP;
 
-			rt_ok(none, "rdma.rmem.%s.key.%s # %s", how_name[way], p.s->name,
-				strerror(err));
+			rt_ok(none, "rdma.rmem.%s.key.%s # %s", how_name[way],
+			      p.s->name, strerror(err));
 			if (none)
 				return;
 			continue;
 		}
 		one_shape(r, &p, way, true, (*token)++);
 		one_shape(r, &p, way, false, (*token)++);
-		rt_ok(!ask(r, &(struct areq){ .op = ASK_FREE, .a = { p.cookie, 0 } },
-			     &(struct aresp){ 0 }),
-			"rdma.rmem.%s.free.%s", how_name[way], p.s->name);
+		rt_ok(!ask(r,
+			   &(struct areq){ .op = ASK_FREE,
+					   .a = { p.cookie, 0 } },
+			   &(struct aresp){ 0 }),
+		      "rdma.rmem.%s.free.%s", how_name[way], p.s->name);
 	}
 }
 
-/* Message bytes must not grow by what remote operations move. */
+/*
+ * The counters of message bytes must not include the bytes of remote
+ * operations.
+ */
 static void counted(struct rt *r, long out, uint64_t in, unsigned int ops)
 {
 	struct areq q = { .op = ASK_COUNTER, .text = "copy_to_user" };
@@ -311,10 +363,13 @@ void test_rmem(struct rt *r)
 
 	if (!start(r, PORT))
 		return;
-	/* Nothing has been sent to the peer yet: a key is to be had before any connection is. */
+	/*
+	 * No message was sent to the peer yet: a key must be available before
+	 * any connection.
+	 */
 	err = fetch_key(r, HOW_GET_MR, 65536, 4096, RDS_RDMA_READWRITE, &early);
-	rt_ok(r->peer_ours ? !err : err == EOPNOTSUPP || err == ENODEV, "rdma.rmem.get_mr_before_connection # %s",
-		strerror(err));
+	rt_ok(r->peer_ours ? !err : err == EOPNOTSUPP || err == ENODEV,
+	      "rdma.rmem.get_mr_before_connection # %s", strerror(err));
 	out = counter("copy_from_user");
 	sent = counter("send_rdma");
 	ask(r, &q, &a);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""RoCEv2: SENDs put together again, private data of the CM, opcodes."""
+"""RoCEv2: reassembled SENDs, private data of the CM, opcodes."""
 import collections
 import struct
 
@@ -16,7 +16,7 @@ RETH, AETH, IETH, DETH, ICRC = 16, 4, 4, 8, 4
 EXTRA = {6: RETH, 10: RETH, 12: RETH, 13: AETH, 15: AETH, 16: AETH, 17: AETH, 22: IETH, 23: IETH}
 STARTS, ENDS = (0, 4, 23), (2, 4, 22, 23)
 CM_CLASS, CM_REQ, CM_REP = 7, 0x10, 0x13
-# In the MAD: its header; in a request private data at 140 behind an IP header of 36, in a reply at 36
+# Bytes: the MAD header; private data of a request at 140, with an IP header of 36; of a reply at 36
 MAD, REQ_PRIVATE, REQ_IP, REP_PRIVATE = 24, 140, 36, 36
 
 Send = collections.namedtuple("Send", "key data solicited inv")
@@ -29,7 +29,7 @@ class Seen:
 
 
 class Stream:
-    """What goes to one queue pair, each number once; those sent again are left out."""
+    """Packets to one queue pair, each sequence number once; retransmissions are left out."""
 
     def __init__(self):
         self.next, self.parts = None, None
@@ -42,7 +42,7 @@ class Stream:
 
 
 def cm(seen, p, mad, requests):
-    """Private data of requests, and of replies, whose addresses are those of the request."""
+    """Private data of requests, and of replies, which get the addresses of their request."""
     if mad[1] != CM_CLASS:
         return
     attr, = struct.unpack("!H", mad[16:18])
@@ -75,7 +75,7 @@ def decode(packets):
         key = (p.src, p.dst, qp, response)
         pay = body[EXTRA.get(op, 0):]
         if response:
-            # A response of several packets has their numbers; duplicates need no care here.
+            # Responses of several packets share the request's numbers; duplicates do no harm here.
             seen.read += len(pay) if op != 17 else 0
             continue
         s = streams[key]

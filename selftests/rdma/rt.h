@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rds-rdmat: tests of messages and remote memory over RDMA. One end is the agent, which does what
- * it is told over a TCP connection (the control connection); the other is the driver, which makes
- * the tests and prints their results. Both run unchanged on in-tree and on ours.
+ * rds-rdmat: tests of messages and remote memory over RDMA. One end is the
+ * agent, which carries out requests that it receives over a TCP connection (the
+ * control connection); the other end is the driver, which runs the tests and
+ * prints their results. Both run unchanged on in-tree RDS and on this module.
  */
 #ifndef RDS_SELFTEST_RT_H
 #define RDS_SELFTEST_RT_H
@@ -42,38 +43,44 @@ struct rt {
 	bool agent, v6, ours, peer_ours, siw, link_up;
 	const char *ctl, *way, *label;
 	int ctlfd, fd;			/* control connection, RDS socket */
-	long lost;			/* of the agent: reload_lost() when its socket was opened */
-	uint8_t *mem;			/* of the agent: what remote operations work on */
-	/* of the driver: what came of the operations, by token */
+	long lost;			/* agent: reload_lost() at ASK_OPEN */
+	uint8_t *mem;			/* agent: target of operations */
+	/*
+	 * driver: number of notifications and last status of an operation, by
+	 * token
+	 */
 	uint8_t told[MAX_TOKENS];
 	int32_t status[MAX_TOKENS];
 	unsigned int notes, strange;
-	/* of exchange(): connections that came up again after a cut, and how long that took, in ms */
+	/*
+	 * exchange(): connections that came up again after a cut, and their
+	 * times in ms
+	 */
 	unsigned int backs, back_sum, back_most;
 };
 
-/* What the driver asks of the agent. */
+/* Requests of the driver to the agent */
 enum ask {
-	ASK_OPEN = 1,	/* a0 port: a new socket, the old one is closed */
+	ASK_OPEN = 1,	/* a0 port: open a new socket, close the old one */
 	ASK_FILL,	/* a0 offset, a1 length, a2 seed; seed 0: zeros */
-	ASK_CHECK,	/* the same; v0 is 0 or the offset of the first wrong byte + 1 */
+	ASK_CHECK,	/* like FILL; v0 0, or first wrong byte + 1 */
 	ASK_READ64,	/* a0 offset */
 	ASK_WRITE64,	/* a0 offset, a1 value */
 	ASK_KEY,	/* a0 offset, a1 length, a2 flags, a3 enum how, a4 port for MAP; v0 cookie */
 	ASK_FREE,	/* a0 cookie, a1 flags */
-	ASK_FREE_ANY,	/* the same, whether it is still there or not */
-	ASK_DEST,	/* a0 cookie, a1 port: a message that names the key */
+	ASK_FREE_ANY,	/* like FREE, but the key may be gone already */
+	ASK_DEST,	/* a0 cookie, a1 port: send the cookie */
 	ASK_RECV,	/* a0 ms; v0 length, v1 cookie of RDMA_DEST, v2 first eight bytes */
-	ASK_COUNTER,	/* text: its name */
-	ASK_PINS,	/* pages pinned now */
+	ASK_COUNTER,	/* text: name of the counter */
+	ASK_PINS,	/* v0: pages pinned now */
 	ASK_SHELL,	/* text: command */
-	ASK_MSG,	/* a0 seed, a1 count, a2 resets, a3 port; text: way; v0 to v2: rt.backs and on */
-	ASK_POKE,	/* cuts the connection from that side */
-	ASK_SEEN,	/* a0 ids, a1 ms to wait for more: v0 received, v1 twice or unknown */
-	ASK_FREE_TOLD,	/* a0 messages of eight bytes: frees the key that each names, at once */
-	ASK_TAKE,	/* a0 end, a1 ms: numbered messages; v0 first, v1 behind the last, v2 wrong */
-	ASK_RELOAD,	/* unloads and loads rds_rdma; v3 messages lost by that (reload.c) */
-	ASK_JOINED,	/* a0 messages, a1 ms: v0 those that were right (joined.c) */
+	ASK_MSG,	/* a0 seed, a1 count, a2 resets, a3 port; text: way; v0-v2: rt.backs and on */
+	ASK_POKE,	/* cut the connection at the agent's end */
+	ASK_SEEN,	/* a0 ids, a1 ms to wait; v0 received, v1 wrong */
+	ASK_FREE_TOLD,	/* a0 messages; free the key that each names */
+	ASK_TAKE,	/* a0 end, a1 ms; v0 first, v1 last + 1, v2 wrong */
+	ASK_RELOAD,	/* reload rds_rdma; v3 messages lost by that */
+	ASK_JOINED,	/* a0 messages, a1 ms; v0 correct ones (joined.c) */
 	ASK_FLOOD,	/* a0 messages from each of eight addresses, a1 port */
 	ASK_QUIT,
 };
@@ -87,7 +94,7 @@ struct areq {
 };
 
 struct aresp {
-	int32_t err, pad;	/* errno of what was asked, 0 */
+	int32_t err, pad;	/* errno of the request, or 0 */
 	uint64_t v[4];
 	char text[200];
 };
@@ -96,12 +103,16 @@ struct rdma_op {
 	uint64_t cookie, remote, bytes, flags, token;
 	struct rds_iovec *vec;
 	uint64_t nvec;
-	const void *data;	/* of the message that goes along */
+	const void *data;	/* payload of the message of the operation */
 	size_t len;
 };
 
-/* result.c: one line each; a test that could not be made is skipped with "name: why" */
-bool rt_ok(bool cond, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * result.c: one line each; a test that cannot run is skipped with "name:
+ * reason"
+ */
+bool rt_ok(bool cond, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 void rt_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int rt_exit(void);
 
@@ -122,12 +133,13 @@ unsigned int unacked_from(const struct rt *r, uint16_t port);
 /* sock.c */
 int rds_open(const struct rt_addr *self, uint16_t port);
 int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op);
-int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg, size_t arglen,
-	      const void *data, size_t len);
-int take_key(int fd, const struct rt_addr *dest, enum how way, void *p, uint64_t len,
-	     uint64_t flags, uint64_t *cookie);
+int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg,
+	      size_t arglen, const void *data, size_t len);
+int take_key(int fd, const struct rt_addr *dest, enum how way, void *p,
+	     uint64_t len, uint64_t flags, uint64_t *cookie);
 int free_key(int fd, uint64_t cookie, uint64_t flags);
-int recv_one(struct rt *r, int fd, void *buf, size_t size, int ms, uint64_t *cookie);
+int recv_one(struct rt *r, int fd, void *buf, size_t size, int ms,
+	     uint64_t *cookie);
 int wait_token(struct rt *r, int fd, uint64_t token, int ms);
 void forget_tokens(struct rt *r);
 int poke(struct rt *r);
@@ -138,18 +150,20 @@ int ask(struct rt *r, const struct areq *req, struct aresp *resp);
 void ask_begin(struct rt *r, const struct areq *req);
 int ask_end(struct rt *r, struct aresp *resp);
 bool ask_answered(struct rt *r);
-uint64_t ask4(struct rt *r, enum ask op, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3);
+uint64_t ask4(struct rt *r, enum ask op, uint64_t a0, uint64_t a1, uint64_t a2,
+	      uint64_t a3);
 int agent(struct rt *r);
 
 /* the tests */
-bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed, unsigned int dir,
-	      uint64_t count, unsigned int resets, const char *way, char *what, size_t size);
-int fetch_key(struct rt *r, enum how way, uint64_t off, uint64_t len, uint64_t flags,
-	      uint64_t *cookie);
+bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed,
+	      unsigned int dir, uint64_t count, unsigned int resets,
+	      const char *way, char *what, size_t size);
+int fetch_key(struct rt *r, enum how way, uint64_t off, uint64_t len,
+	      uint64_t flags, uint64_t *cookie);
 struct rt_addr agent_at(const struct rt *r);
 bool start(struct rt *r, unsigned int port);
-int one_op(struct rt *r, uint64_t cookie, uint64_t remote, void *local, size_t len,
-	   uint64_t flags, uint64_t token, bool wait);
+int one_op(struct rt *r, uint64_t cookie, uint64_t remote, void *local,
+	   size_t len, uint64_t flags, uint64_t token, bool wait);
 bool mends(struct rt *r, const char *name);
 void test_msg(struct rt *r);
 void test_rmem(struct rt *r);

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # run.sh rxe|siw ORDER TEST...: TEST is ping, congestion, or WORD[:options of rds-rdmat, commas for
-# blanks], with 4/ or 6/ in front over that family only. In a line of two guests each is the driver in turn; in a line of one guest driver and agent
-# both run there, over two addresses of a device and over one. RDS_STACKS="ours intree" says what
-# runs in a and b where that is not the same, RDS_FAMILIES which of 4 and 6 are wanted.
+# blanks], with 4/ or 6/ in front for one family only. In a line of two guests each guest is the
+# driver in turn; in a line of one guest driver and agent both run there, over two addresses of a
+# device and over one. RDS_STACKS="ours intree" gives the stacks of guests a and b if they differ,
+# RDS_FAMILIES the families to test, of 4 and 6.
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh
 
@@ -11,14 +12,14 @@ dev=$1 order=$2
 shift 2
 port=7000
 
-# drive FAMILY TEST SELF PEER CTL OPTIONS...
+# drive TEST SELF PEER CTL OPTIONS...: run one end of a test
 drive() {
 	_t=$1 _self=$2 _peer=$3 _ctl=$4
 	shift 4
 	timeout $((200 * ${RDS_SLOW:-1})) "$RDS_BIN/rds-rdmat" "$_t" -c "$_ctl" -d "$dev" "$@" "$_self" "$_peer"
 }
 
-# one_guest TEST SELF PEER OPTIONS...
+# one_guest TEST SELF PEER OPTIONS...: run agent and driver in this guest
 one_guest() {
 	_test=$1 _a=$2 _b=$3
 	shift 3
@@ -30,7 +31,7 @@ one_guest() {
 	check "rdma.$_test.done_v$fam" [ $_rc = 0 ]
 }
 
-# two_guests TEST DRIVER SELF PEER OPTIONS...
+# two_guests TEST DRIVER SELF PEER OPTIONS...: run this guest's end; guest DRIVER is the driver
 two_guests() {
 	_test=$1 _driver=$2 _a=$3 _b=$4
 	shift 4
@@ -44,20 +45,19 @@ two_guests() {
 	check "rdma.$_test.done_v${fam}_$RDS_GUEST$_driver" [ $_rc = 0 ]
 }
 
-# stacks: the -s option, here and there
+# stacks: arguments of the -s option: the stack here, the stack of the other end
 stacks() {
 	_sa=${RDS_STACKS%% *} _sb=${RDS_STACKS##* }
 	if [ "$RDS_GUEST" = a ]; then echo "$_sa,$_sb"; else echo "$_sb,$_sa"; fi
 }
 
-# ping PEER: from here, by a socket on each of our addresses of the family
+# ping PEER: ping PEER from this end's address of the family
 ping_peer() {
 	check "rdma.ping_v$fam" "$RDS_BIN/rds-probe" ping 10 "$_me" "$1" $((10000 * ${RDS_SLOW:-1}))
 }
 
-# A reader that stops reading until the sender is told to wait, both ways at once. In-tree may forget
-# to wake a congested sender.
-# slow_reader LABEL CTL SELF PEER
+# slow_reader LABEL CTL SELF PEER: a receiver stops reading until the sender is told to wait, in
+# both directions at once. In-tree RDS may fail to wake a congested sender.
 slow_reader() {
 	case "$RDS_STACK" in intree*) _c0=--tolerate-lost-wakeup ;; *) _c0= ;; esac
 	# shellcheck disable=SC2086
@@ -66,20 +66,20 @@ slow_reader() {
 		--timeout $((100 * ${RDS_SLOW:-1})) --stuck $((30 * ${RDS_SLOW:-1})) $_c0 "$3" "$4"
 }
 
-# Congestion maps that came over the wire so far
+# Number of congestion maps received over the wire so far
 maps_heard() { "$RDS_BIN/rds-info" -c | awk '$1 == "cong_update_received" { print $2 }'; }
 
 congestion() {
 	port=$((port + 1))
 	if [ -n "${RDS_ONE:-}" ]; then
-		# The maps of both ends are one host's: what came over the wire must not undo what is so,
-		# and does not come, but for the one with which a connection begins.
+		# Both ends are one host with one map: a map from the wire must not override the
+		# host's own state, and none is sent but the first of a connection.
 		_maps=$(maps_heard)
 		slow_reader "b.v$fam" "--ctl-listen 127.0.0.1" "$_you" "$_me" &
 		check "rdma.congestion_v$fam" slow_reader "a.v$fam" "--ctl-connect 127.0.0.1" "$_me" "$_you"
 		check "rdma.congestion_v${fam}_other" wait $!
 		_now=$(maps_heard)
-		# connections begin with a map each, so that the counter is there and not 0
+		# Each connection begins with a map, so that the counter exists and is not 0.
 		check "rdma.congestion_no_map_v$fam # ${_maps:-?} then, ${_now:-?} now" \
 			[ "${_now:-0}" -gt 0 -a "${_now:-0}" -le $((${_maps:-0} + 2)) ]
 		return
@@ -88,8 +88,8 @@ congestion() {
 	check "rdma.congestion_v$fam" slow_reader "v$fam" "$_c" "$_me" "$_you"
 }
 
-# Each driver of resets has written down how many both ends saw. RDS_RESETS of them, with the load full,
-# are wanted of the line, so that half of that is this guest's part, and a tenth with less load.
+# Each driver of resets has appended the number that both ends saw. With RDS_LOAD=full the line
+# requires RDS_RESETS, half of them in this guest, and with less load a tenth.
 resets_total() {
 	[ -n "${RDS_RESETS:-}" ] || return 0
 	_min=$((RDS_RESETS / 2))
@@ -101,7 +101,7 @@ resets_total() {
 	else
 		not_ok rdma.resets.total "${_sum:-0} of at least $_min"
 	fi
-	# Links went down under connections that were in use, and peers called again meanwhile.
+	# Links went down under connections in use while peers connected again.
 	[ "$dev" = rxe ] || return 0
 	_n=$(rdma_not_taken)
 	check "rdma.resets.all_taken # $_n not" [ "$_n" = 0 ]

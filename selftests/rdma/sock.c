@@ -11,7 +11,8 @@
 int rds_open(const struct rt_addr *self, uint16_t port)
 {
 	struct rt_addr a = *self;
-	int fd = socket(AF_RDS, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), trans = RDS_TRANS_IB;
+	int fd = socket(AF_RDS, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
+	    trans = RDS_TRANS_IB;
 	int big = 8 << 20;
 
 	if (fd < 0)
@@ -29,17 +30,20 @@ int rds_open(const struct rt_addr *self, uint16_t port)
 	return fd;
 }
 
-/* One message with one control message; 0 or the negative errno. */
-int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg, size_t arglen,
-	      const void *data, size_t len)
+/* Send one message with one control message; return 0 or a negative errno. */
+int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg,
+	      size_t arglen, const void *data, size_t len)
 {
 	union {
 		struct cmsghdr h;
 		char room[CMSG_SPACE(256)];
 	} c = { 0 };
 	struct iovec iov = { (void *)data, len };
-	struct msghdr m = { .msg_name = (void *)&to->ss, .msg_namelen = to->len, .msg_iov = &iov,
-			    .msg_iovlen = 1, .msg_control = c.room,
+	struct msghdr m = { .msg_name = (void *)&to->ss,
+			    .msg_namelen = to->len,
+			    .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = c.room,
 			    .msg_controllen = CMSG_SPACE(arglen) };
 
 	c.h.cmsg_level = SOL_RDS;
@@ -57,26 +61,37 @@ int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op)
 		.flags = op->flags, .user_token = op->token,
 	};
 
-	return cmsg_send(fd, to, RDS_CMSG_RDMA_ARGS, &args, sizeof(args), op->data, op->len);
+	return cmsg_send(fd, to, RDS_CMSG_RDMA_ARGS, &args, sizeof(args),
+			 op->data, op->len);
 }
 
-/* Asks for a key for memory of ours; with HOW_MAP it goes with a message to @dest at once. */
-int take_key(int fd, const struct rt_addr *dest, enum how way, void *p, uint64_t len,
-	     uint64_t flags, uint64_t *cookie)
+/*
+ * Request a key for local memory; with HOW_MAP a message to @dest carries the
+ * key at once.
+ */
+int take_key(int fd, const struct rt_addr *dest, enum how way, void *p,
+	     uint64_t len, uint64_t flags, uint64_t *cookie)
 {
 	struct rds_get_mr_args mr = { .vec = { (uintptr_t)p, len },
 				      .cookie_addr = (uintptr_t)cookie, .flags = flags };
-	struct rds_get_mr_for_dest_args to = { .vec = mr.vec, .cookie_addr = mr.cookie_addr,
+	struct rds_get_mr_for_dest_args to = { .vec = mr.vec,
+					       .cookie_addr = mr.cookie_addr,
 					       .flags = flags };
 
 	switch (way) {
 	case HOW_MAP:
-		return cmsg_send(fd, dest, RDS_CMSG_RDMA_MAP, &mr, sizeof(mr), "key", 3);
+		return cmsg_send(fd, dest, RDS_CMSG_RDMA_MAP, &mr, sizeof(mr),
+				 "key", 3);
 	case HOW_GET_MR:
-		return setsockopt(fd, SOL_RDS, RDS_GET_MR, &mr, sizeof(mr)) ? -errno : 0;
+		return setsockopt(fd, SOL_RDS, RDS_GET_MR, &mr, sizeof(mr)) ?
+			       -errno :
+			       0;
 	default:
 		memcpy(&to.dest_addr, &dest->ss, dest->len);
-		return setsockopt(fd, SOL_RDS, RDS_GET_MR_FOR_DEST, &to, sizeof(to)) ? -errno : 0;
+		return setsockopt(fd, SOL_RDS, RDS_GET_MR_FOR_DEST, &to,
+				  sizeof(to)) ?
+			       -errno :
+			       0;
 	}
 }
 
@@ -84,7 +99,9 @@ int free_key(int fd, uint64_t cookie, uint64_t flags)
 {
 	struct rds_free_mr_args args = { .cookie = cookie, .flags = flags };
 
-	return setsockopt(fd, SOL_RDS, RDS_FREE_MR, &args, sizeof(args)) ? -errno : 0;
+	return setsockopt(fd, SOL_RDS, RDS_FREE_MR, &args, sizeof(args)) ?
+		       -errno :
+		       0;
 }
 
 static void note(struct rt *r, const struct rds_rdma_notify *n)
@@ -108,10 +125,12 @@ void forget_tokens(struct rt *r)
 }
 
 /*
- * One message within @ms milliseconds: its length, or -ETIMEDOUT. Notifications that come first
- * are noted by their tokens and return -EINTR.
+ * Receive one message within @ms milliseconds; return its length, or
+ * -ETIMEDOUT. A notification that precedes it is recorded by its token, and
+ * -EINTR is returned.
  */
-int recv_one(struct rt *r, int fd, void *buf, size_t size, int ms, uint64_t *cookie)
+int recv_one(struct rt *r, int fd, void *buf, size_t size, int ms,
+	     uint64_t *cookie)
 {
 	union {
 		struct cmsghdr h;
@@ -119,8 +138,11 @@ int recv_one(struct rt *r, int fd, void *buf, size_t size, int ms, uint64_t *coo
 	} c;
 	struct sockaddr_storage from;
 	struct iovec iov = { buf, size };
-	struct msghdr m = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
-			    .msg_iovlen = 1, .msg_control = c.room,
+	struct msghdr m = { .msg_name = &from,
+			    .msg_namelen = sizeof(from),
+			    .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = c.room,
 			    .msg_controllen = sizeof(c.room) };
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
@@ -150,7 +172,10 @@ int recv_one(struct rt *r, int fd, void *buf, size_t size, int ms, uint64_t *coo
 	return noted || !m.msg_namelen ? -EINTR : (int)n;
 }
 
-/* The status an operation came to; STATUS_NONE when nothing is said of it in time. */
+/*
+ * Wait for the status of an operation; STATUS_NONE if no notification comes in
+ * time.
+ */
 int wait_token(struct rt *r, int fd, uint64_t token, int ms)
 {
 	uint64_t end = now_ns() + (uint64_t)ms * r->slow * 1000000ull;
@@ -162,16 +187,20 @@ int wait_token(struct rt *r, int fd, uint64_t token, int ms)
 }
 
 /*
- * Cuts the connection between the two addresses: a write with a key nobody gave out is a protection
- * error, after which a queue pair cannot go on.
+ * Cut the connection between the two addresses: a WRITE with an unknown key is
+ * a protection error, after which a queue pair cannot be used any more.
  */
 int poke(struct rt *r)
 {
 	int fd = rds_open(&r->self, 0), rc;
 	static uint8_t bytes[64];
 	struct rds_iovec v = { (uintptr_t)bytes, sizeof(bytes) };
-	struct rdma_op op = { .cookie = 0xfffffe77u, .bytes = sizeof(bytes), .vec = &v, .nvec = 1,
-			      .flags = RDS_RDMA_READWRITE | RDS_RDMA_NOTIFY_ME, .token = 1 };
+	struct rdma_op op = { .cookie = 0xfffffe77u,
+			      .bytes = sizeof(bytes),
+			      .vec = &v,
+			      .nvec = 1,
+			      .flags = RDS_RDMA_READWRITE | RDS_RDMA_NOTIFY_ME,
+			      .token = 1 };
 	struct rt_addr to = r->peer;
 	static struct rt other;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A flood from eight addresses of the agent, while the driver's receive rings are not filled again
- * for two seconds: the peers wait for credit, no connection is lost, and all of it arrives.
+ * A flood from eight addresses of the agent, while the driver's receive rings
+ * are not refilled for two seconds: the peers wait for credit, no connection is
+ * lost, and all messages arrive.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,35 +31,42 @@ static bool push(int fd, const struct rt_addr *to, uint64_t peer, uint64_t n)
 
 	pattern(out, LEN, seed_of(peer, n), 0);
 	memcpy(out, &peer, 8);
-	return sendto(fd, out, LEN, MSG_DONTWAIT, (const struct sockaddr *)&to->ss, to->len) == LEN;
+	return sendto(fd, out, LEN, MSG_DONTWAIT,
+		      (const struct sockaddr *)&to->ss, to->len) == LEN;
 }
 
-/* The agent's part: a0 messages from each address, to port a1. */
+/* The agent's part: send a0 messages from each address, to port a1. */
 int stall_flood(struct rt *r, const struct areq *q)
 {
 	struct rt_addr to = r->peer, from = r->self;
-	uint8_t *last = (uint8_t *)&((struct sockaddr_in *)&from.ss)->sin_addr + 3;
+	uint8_t *last = (uint8_t *)&((struct sockaddr_in *)&from.ss)->sin_addr +
+			3;
 	struct pollfd p[PEERS];
 	uint64_t sent[PEERS] = { 0 }, left = PEERS * q->a[0];
 
 	addr_port(&to, (uint16_t)q->a[1]);
 	for (int i = 0; i < PEERS; i++) {
 		*last = (uint8_t)(FIRST + i);
-		p[i] = (struct pollfd){ .fd = rds_open(&from, 0), .events = POLLOUT };
+		p[i] = (struct pollfd){ .fd = rds_open(&from, 0),
+					.events = POLLOUT };
 		if (p[i].fd < 0)
 			return -p[i].fd;
 	}
 	while (left) {
 		poll(p, PEERS, 20);
 		for (uint64_t i = 0; i < PEERS; i++) {
-			if (sent[i] == q->a[0] || !push(p[i].fd, &to, i, sent[i]))
+			if (sent[i] == q->a[0] ||
+			    !push(p[i].fd, &to, i, sent[i]))
 				continue;
 			left--;
 			if (++sent[i] == q->a[0])
 				p[i].events = 0;
 		}
 	}
-	/* Closed once all is acknowledged, which the driver tells by its next question. */
+	/*
+	 * The sockets stay open until the agent exits: closing them would
+	 * discard unacknowledged messages.
+	 */
 	return 0;
 }
 
@@ -90,7 +98,10 @@ struct sink {
 	uint64_t next[PEERS], got, wrong, last_at;
 };
 
-/* One message, within @ms; each peer's must be in order and whole. */
+/*
+ * Receive one message within @ms; the messages of each peer must be in order
+ * and undamaged.
+ */
 static bool take(struct rt *r, struct sink *s, int ms)
 {
 	static uint8_t in[LEN + 1], want[LEN];
@@ -129,10 +140,13 @@ static uint64_t there(struct rt *r, const char *name)
 
 void test_stall(struct rt *r)
 {
-	uint64_t total = PEERS * (uint64_t)r->count, far = now_ns() + 150000000000ull * r->slow;
+	uint64_t total = PEERS * (uint64_t)r->count,
+		 far = now_ns() + 150000000000ull * r->slow;
 	struct areq q = { .op = ASK_FLOOD, .a = { r->count, PORT } };
-	uint64_t throttled = there(r, "ib_tx_throttle"), resets = there(r, "conn_reset");
-	long resets_here = counter("conn_reset"), refused = stall_read("refused");
+	uint64_t throttled = there(r, "ib_tx_throttle"),
+		 resets = there(r, "conn_reset");
+	long resets_here = counter("conn_reset"),
+	     refused = stall_read("refused");
 	uint64_t before, quiet, end, resumed = 0;
 	struct sink s = { 0 };
 	struct aresp a;
@@ -140,7 +154,7 @@ void test_stall(struct rt *r)
 	if (!start(r, PORT) || !rt_ok(refused >= 0, "rdma.stall.module"))
 		return;
 	ask_begin(r, &q);
-	/* Under way from all eight */
+	/* Wait until messages of all eight addresses have arrived. */
 	for (bool all = false; !all && now_ns() < far;) {
 		take(r, &s, 100);
 		all = true;
@@ -163,15 +177,19 @@ void test_stall(struct rt *r)
 	ask_end(r, &a);
 	throttled = there(r, "ib_tx_throttle") - throttled;
 	printf("# stall: %llu messages before its end, then quiet for %llu ms; resumed after %llu ms; %ld pages refused\n",
-	       (ull)before, (ull)quiet / 1000000, (ull)resumed / 1000000, refused);
+	       (ull)before, (ull)quiet / 1000000, (ull)resumed / 1000000,
+	       refused);
 	rt_ok(!a.err, "rdma.stall.flood # %s", strerror(a.err));
-	rt_ok(refused > 0 && before < total && quiet >= QUIET_NS, "rdma.stall.stalls # %llu of %llu came",
-	      (ull)before, (ull)total);
-	rt_ok(throttled >= PEERS, "rdma.stall.counted # ib_tx_throttle +%llu", (ull)throttled);
-	rt_ok(resumed && resumed < 2000000000ull * r->slow, "rdma.stall.resumes # %llu ms",
-	      (ull)resumed / 1000000);
+	rt_ok(refused > 0 && before < total && quiet >= QUIET_NS,
+	      "rdma.stall.stalls # %llu of %llu came", (ull)before, (ull)total);
+	rt_ok(throttled >= PEERS, "rdma.stall.counted # ib_tx_throttle +%llu",
+	      (ull)throttled);
+	rt_ok(resumed && resumed < 2000000000ull * r->slow,
+	      "rdma.stall.resumes # %llu ms", (ull)resumed / 1000000);
 	rt_ok(!s.wrong, "rdma.stall.whole_and_in_order # %llu", (ull)s.wrong);
-	rt_ok(counter("conn_reset") == resets_here && there(r, "conn_reset") == resets,
+	rt_ok(counter("conn_reset") == resets_here &&
+		      there(r, "conn_reset") == resets,
 	      "rdma.stall.no_connection_dropped # %ld here, %llu there",
-	      counter("conn_reset") - resets_here, (ull)(there(r, "conn_reset") - resets));
+	      counter("conn_reset") - resets_here,
+	      (ull)(there(r, "conn_reset") - resets));
 }

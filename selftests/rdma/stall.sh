@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# stall.sh rxe|siw: guest b floods guest a from eight addresses, while rds_rdma in a gets no pages
-# for two seconds (rds_stall.ko).
+# stall.sh rxe|siw: guest b floods guest a from eight addresses, while rds_rdma in guest a gets no
+# pages for two seconds (rds_stall.ko).
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Addresses, patterns, counters and what else both ends need. */
+/* Addresses, patterns, counters and other helpers of both ends. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static uint8_t pattern_byte(uint64_t seed, uint64_t pos)
 	return (uint8_t)(mix64(seed * 0x10001 + (pos >> 3)) >> (8 * (pos & 7)));
 }
 
-/* Bytes that follow from the seed and from where they are; seed 0 is zeros. */
+/* Fill with bytes that follow from @seed and @pos; seed 0 gives zeros. */
 void pattern(uint8_t *p, size_t len, uint64_t seed, uint64_t pos)
 {
 	size_t i = 0;
@@ -93,7 +93,10 @@ void pattern(uint8_t *p, size_t len, uint64_t seed, uint64_t pos)
 		p[i] = pattern_byte(seed, pos + i);
 }
 
-/* 0 when all is as pattern() makes it, else the offset of the first wrong byte plus one. */
+/*
+ * Return 0 if the bytes are those of pattern(), else the offset of the first
+ * wrong byte plus one.
+ */
 size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos)
 {
 	static __thread uint8_t want[4096];
@@ -111,7 +114,10 @@ size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos)
 	return 0;
 }
 
-/* One counter of the machine's stack by its name; -1 when it has none of that name. */
+/*
+ * Value of a counter of this machine's RDS by its name; -1 if there is no
+ * counter of that name.
+ */
 long counter(const char *name)
 {
 	static struct rds_info_counter rec[512];
@@ -120,15 +126,17 @@ long counter(const char *name)
 	long value = -1;
 	size_t i;
 
-	if (fd >= 0 && getsockopt(fd, SOL_RDS, RDS_INFO_COUNTERS, rec, &len) >= 0)
+	if (fd >= 0 &&
+	    getsockopt(fd, SOL_RDS, RDS_INFO_COUNTERS, rec, &len) >= 0)
 		for (i = 0; i < len / sizeof(rec[0]); i++)
-			if (!strncmp((char *)rec[i].name, name, sizeof(rec[i].name)))
+			if (!strncmp((char *)rec[i].name, name,
+				     sizeof(rec[i].name)))
 				value = (long)rec[i].value;
 	close(fd);
 	return value;
 }
 
-/* Pages pinned and not let go of, on the whole machine. */
+/* Pages that are pinned now, on the whole machine. */
 long pins(void)
 {
 	int refresh = open("/proc/sys/vm/stat_refresh", O_WRONLY);
@@ -136,7 +144,7 @@ long pins(void)
 	char name[64];
 	FILE *f;
 
-	/* each processor counts for itself, and tells now and then */
+	/* Each CPU counts for itself and adds to the sum now and then. */
 	if (refresh >= 0) {
 		if (write(refresh, "1", 1) != 1)
 			perror("stat_refresh");
@@ -162,7 +170,7 @@ int run_shell(const char *cmd)
 	return rc ? EIO : 0;
 }
 
-/* How many messages from @port are on their way or wait to be acknowledged? */
+/* Number of messages from @port that are unacknowledged */
 unsigned int unacked_from(const struct rt *r, uint16_t port)
 {
 	static struct rds6_info_message rec[1024];
@@ -170,7 +178,8 @@ unsigned int unacked_from(const struct rt *r, uint16_t port)
 	unsigned int found = 0;
 	size_t i;
 
-	if (getsockopt(r->fd, SOL_RDS, RDS6_INFO_RETRANS_MESSAGES, rec, &len) < 0)
+	if (getsockopt(r->fd, SOL_RDS, RDS6_INFO_RETRANS_MESSAGES, rec, &len) <
+	    0)
 		return errno == ENOSPC ? sizeof(rec) / sizeof(rec[0]) : 0;
 	for (i = 0; i < len / sizeof(rec[0]); i++)
 		found += ntohs(rec[i].lport) == port;
@@ -178,9 +187,10 @@ unsigned int unacked_from(const struct rt *r, uint16_t port)
 }
 
 /*
- * Did the peer's device refuse the operation? iWARP's answer to that ends the connection and does not
- * come as a completion. The peer's end of the connection breaks with it on RoCE, too, and may be
- * heard of first: often where the guest is slow, and once in a while on a busy machine.
+ * Did the peer's device refuse the operation? On iWARP the refusal ends the
+ * connection and is not reported as a completion. On RoCE the peer's end of the
+ * connection fails, too, and that may be noticed first: often in a slow guest,
+ * and once in a while on a busy machine.
  */
 bool told_refused(const struct rt *r, int status)
 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Both ends dial at once, and the module's address is the larger one: its attempt stays and ours is
- * refused, but only once. We could have taken its attempt, so if we call again, that was lost.
+ * Both ends dial at once, and the module's address is the larger one: the
+ * module's attempt wins, and the peer's attempt is rejected, but only once. The
+ * peer could have accepted the module's attempt, so a second attempt of the
+ * peer means that the module's was lost.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -13,7 +15,10 @@
 
 #define LEN	50
 
-/* The module has an answer for us that it can send only over a connection that it opens. */
+/*
+ * Leave the module with an answer that it can send only over a connection that
+ * it opens.
+ */
 static bool makes_it_dial(struct fake *in, struct fake *out)
 {
 	struct fake_header h;
@@ -26,7 +31,10 @@ static bool makes_it_dial(struct fake *in, struct fake *out)
 	return good && fake_request(in, 20 * slow);
 }
 
-/* On iWARP it comes once we, who called, have said something, here to nobody. */
+/*
+ * Wait for the answer. On iWARP it arrives only after the side that dialled has
+ * sent a frame, here a message to an unbound port.
+ */
 static bool answer_comes(struct fake *out)
 {
 	struct fake_header h = fake_header(out, OUR_PORT, 4999, LEN);
@@ -34,8 +42,10 @@ static bool answer_comes(struct fake *out)
 
 	if (!fake_send(out, &h, data, LEN, 0))
 		return false;
-	snprintf(want, sizeof(want), "%u %016llx", LEN, (unsigned long long)sink_hash(data, LEN));
-	return fake_recv(out, 10 * slow) && ntohl(out->hdr.len) == strlen(want) &&
+	snprintf(want, sizeof(want), "%u %016llx", LEN,
+		 (unsigned long long)sink_hash(data, LEN));
+	return fake_recv(out, 10 * slow) &&
+	       ntohl(out->hdr.len) == strlen(want) &&
 	       !memcmp(out->msg, want, strlen(want));
 }
 
@@ -50,7 +60,10 @@ void crossing(const char *self, const char *larger)
 	fake_init(&in, self, larger);
 	fake_init(&out, self, larger);
 	listens = fake_listen(&in);
-	/* an attempt that is a second old is believed to be lost, and a slow machine may take that long */
+	/*
+	 * The module takes an attempt one second old for lost, and a slow
+	 * machine may need that long: try again.
+	 */
 	while (listens && dialled && first != FAKE_REJECTED && tries++ < 5) {
 		dialled = makes_it_dial(&in, &out);
 		first = dialled ? fake_open(&out, NULL, 0) : FAKE_ERROR;
@@ -63,8 +76,8 @@ void crossing(const char *self, const char *larger)
 	}
 	fake_unlisten(&in);
 	after = drops("crossed_attempt");
-	ktap_ok(dialled && first == FAKE_REJECTED && second == FAKE_UP && same && before >= 0 &&
-		after == before + 1,
+	ktap_ok(dialled && first == FAKE_REJECTED && second == FAKE_UP &&
+			same && before >= 0 && after == before + 1,
 		"hostile.rdma_crossing # dialled %d, results %d, %d, answered %d, counted %lld, %d tries",
 		dialled, first, second, same, after - before, tries);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The peer in user space; fake.h says what it is for. */
+/* The peer in user space; see fake.h. */
 #include "fake.h"
 
 #include <arpa/inet.h>
@@ -14,8 +14,12 @@
 #include <unistd.h>
 
 #define MSG_MAX		(1024 * 1024)
-#define SEND_AT		(FAKE_RECVS * FAKE_FRAME)	/* where in f->mem frames are made */
+/* Offsets in f->mem: the frame to be sent, and the headers of a burst */
+#define SEND_AT		(FAKE_RECVS * FAKE_FRAME)
+#define BURST_AT	(SEND_AT + FAKE_FRAME)
+#define MEM_BYTES	(BURST_AT + FAKE_BURST * sizeof(struct fake_header))
 #define WR_SEND		1000
+#define WR_BURST	1001
 
 double fake_now(void)
 {
@@ -30,7 +34,7 @@ void fake_init(struct fake *f, const char *self, const char *peer)
 	memset(f, 0, sizeof(*f));
 	inet_pton(AF_INET, self, &f->self);
 	inet_pton(AF_INET, peer, &f->peer);
-	f->mem = aligned_alloc(4096, (SEND_AT + FAKE_FRAME + 4095) & ~4095UL);
+	f->mem = aligned_alloc(4096, (MEM_BYTES + 4095) & ~4095UL);
 	f->msg = malloc(MSG_MAX);
 	if (!f->mem || !f->msg)
 		exit(2);
@@ -48,8 +52,12 @@ void fake_private(const struct fake *f, struct fake_private *pd)
 	pd->gen = f->gen;
 }
 
-/* The next CM event of a kind; what else comes is noted. */
-static enum fake_result cm_wait(struct fake *f, enum rdma_cm_event_type want, int ms)
+/*
+ * Wait for the next CM event, which must be @want; the private data of a reject
+ * or reply are stored.
+ */
+static enum fake_result cm_wait(struct fake *f, enum rdma_cm_event_type want,
+				int ms)
 {
 	struct pollfd p = { .fd = f->ec->fd, .events = POLLIN };
 	double end = fake_now() + ms / 1000.0;
@@ -57,21 +65,26 @@ static enum fake_result cm_wait(struct fake *f, enum rdma_cm_event_type want, in
 	struct rdma_cm_event *ev;
 	int left;
 
-	while ((left = (int)((end - fake_now()) * 1000)) > 0 && poll(&p, 1, left) > 0) {
+	while ((left = (int)((end - fake_now()) * 1000)) > 0 &&
+	       poll(&p, 1, left) > 0) {
 		if (rdma_get_cm_event(f->ec, &ev))
 			return FAKE_ERROR;
 		res = ev->event == want ? FAKE_UP : FAKE_ERROR;
 		if (ev->event == RDMA_CM_EVENT_REJECTED) {
 			res = FAKE_REJECTED;
 			f->reject = INT_MIN;
-			if (ev->param.conn.private_data_len >= sizeof(f->reject))
-				memcpy(&f->reject, ev->param.conn.private_data, sizeof(f->reject));
+			if (ev->param.conn.private_data_len >=
+			    sizeof(f->reject))
+				memcpy(&f->reject, ev->param.conn.private_data,
+				       sizeof(f->reject));
 		} else if (ev->event == RDMA_CM_EVENT_ESTABLISHED) {
 			f->reply_len = ev->param.conn.private_data_len;
 			memset(&f->reply, 0, sizeof(f->reply));
 			if (ev->param.conn.private_data)
 				memcpy(&f->reply, ev->param.conn.private_data,
-				       f->reply_len < sizeof(f->reply) ? f->reply_len : sizeof(f->reply));
+				       f->reply_len < sizeof(f->reply) ?
+					       f->reply_len :
+					       sizeof(f->reply));
 		}
 		rdma_ack_cm_event(ev);
 		return res;
@@ -84,31 +97,36 @@ static bool post_recv(struct fake *f, unsigned int i)
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)(f->mem + i * FAKE_FRAME), .length = FAKE_FRAME, .lkey = f->mr->lkey,
 	};
-	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 },
+			   *bad;
 
 	return !ibv_post_recv(f->id->qp, &wr, &bad);
 }
 
-/* Everything a connection needs before it is asked for */
+/* Create what a connection needs before its request. */
 static bool make_qp(struct fake *f)
 {
 	struct ibv_qp_init_attr attr = {
 		.qp_type = IBV_QPT_RC, .sq_sig_all = 1,
-		.cap = { .max_send_wr = 16, .max_recv_wr = FAKE_RECVS, .max_send_sge = 1,
+		.cap = { .max_send_wr = FAKE_BURST + 16,
+			 .max_recv_wr = FAKE_RECVS, .max_send_sge = 1,
 			 .max_recv_sge = 1 },
 	};
 	unsigned int i;
 
 	f->iwarp = f->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	f->pd = ibv_alloc_pd(f->id->verbs);
-	f->cq = f->pd ? ibv_create_cq(f->id->verbs, FAKE_RECVS + 32, NULL, NULL, 0) : NULL;
+	if (!f->pd)
+		return false;
+	f->cq = ibv_create_cq(f->id->verbs, FAKE_RECVS + FAKE_BURST + 32, NULL,
+			      NULL, 0);
 	if (!f->cq)
 		return false;
 	attr.send_cq = f->cq;
 	attr.recv_cq = f->cq;
 	if (rdma_create_qp(f->id, f->pd, &attr))
 		return false;
-	f->mr = ibv_reg_mr(f->pd, f->mem, SEND_AT + FAKE_FRAME, IBV_ACCESS_LOCAL_WRITE);
+	f->mr = ibv_reg_mr(f->pd, f->mem, MEM_BYTES, IBV_ACCESS_LOCAL_WRITE);
 	for (i = 0; f->mr && i < FAKE_RECVS; i++) {
 		if (!post_recv(f, i))
 			return false;
@@ -118,8 +136,10 @@ static bool make_qp(struct fake *f)
 
 static bool resolve(struct fake *f)
 {
-	struct sockaddr_in src = { .sin_family = AF_INET, .sin_addr.s_addr = f->self };
-	struct sockaddr_in dst = { .sin_family = AF_INET, .sin_addr.s_addr = f->peer,
+	struct sockaddr_in src = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = f->self };
+	struct sockaddr_in dst = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = f->peer,
 				   .sin_port = htons(FAKE_PORT) };
 
 	return !rdma_resolve_addr(f->id, (void *)&src, (void *)&dst, 3000) &&
@@ -141,11 +161,14 @@ enum fake_result fake_open(struct fake *f, const void *pd, size_t len)
 		param.responder_resources = 0;
 	fake_close(f);
 	f->ec = rdma_create_event_channel();
-	if (!f->ec || rdma_create_id(f->ec, &f->id, NULL, RDMA_PS_TCP) || !resolve(f) ||
-	    !make_qp(f))
+	if (!f->ec || rdma_create_id(f->ec, &f->id, NULL, RDMA_PS_TCP) ||
+	    !resolve(f) || !make_qp(f))
 		return FAKE_ERROR;
 	if (!pd) {
-		/* right ones, known only now that the device is */
+		/*
+		 * Correct private data depend on the device, which is known
+		 * only now.
+		 */
 		fake_private(f, &own);
 		param.private_data = &own;
 		param.private_data_len = sizeof(own);
@@ -162,12 +185,15 @@ enum fake_result fake_open(struct fake *f, const void *pd, size_t len)
 
 bool fake_listen(struct fake *f)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = f->self,
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = f->self,
 				   .sin_port = htons(FAKE_PORT) };
 
 	f->listen_ec = rdma_create_event_channel();
-	return f->listen_ec && !rdma_create_id(f->listen_ec, &f->listener, NULL, RDMA_PS_TCP) &&
-	       !rdma_bind_addr(f->listener, (void *)&sin) && !rdma_listen(f->listener, 4);
+	return f->listen_ec &&
+	       !rdma_create_id(f->listen_ec, &f->listener, NULL, RDMA_PS_TCP) &&
+	       !rdma_bind_addr(f->listener, (void *)&sin) &&
+	       !rdma_listen(f->listener, 4);
 }
 
 void fake_unlisten(struct fake *f)
@@ -180,14 +206,15 @@ void fake_unlisten(struct fake *f)
 	f->listen_ec = NULL;
 }
 
-/* The next request, as f->id */
+/* Wait for the next request and store its id in f->id. */
 static bool request_wait(struct fake *f, double end)
 {
 	struct pollfd p = { .fd = f->listen_ec->fd, .events = POLLIN };
 	struct rdma_cm_event *ev;
 	int left;
 
-	while (!f->id && (left = (int)((end - fake_now()) * 1000)) > 0 && poll(&p, 1, left) > 0) {
+	while (!f->id && (left = (int)((end - fake_now()) * 1000)) > 0 &&
+	       poll(&p, 1, left) > 0) {
 		if (rdma_get_cm_event(f->listen_ec, &ev))
 			return false;
 		if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
@@ -195,7 +222,9 @@ static bool request_wait(struct fake *f, double end)
 			memset(&f->reply, 0, sizeof(f->reply));
 			f->reply_len = ev->param.conn.private_data_len;
 			memcpy(&f->reply, ev->param.conn.private_data,
-			       f->reply_len < sizeof(f->reply) ? f->reply_len : sizeof(f->reply));
+			       f->reply_len < sizeof(f->reply) ?
+				       f->reply_len :
+				       sizeof(f->reply));
 		}
 		rdma_ack_cm_event(ev);
 	}
@@ -207,10 +236,11 @@ bool fake_request(struct fake *f, double seconds)
 	return request_wait(f, fake_now() + seconds);
 }
 
-/* Answer the request that is f->id. */
+/* Accept the request of f->id. */
 static bool accept_one(struct fake *f, const struct fake_private *pd)
 {
-	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = 1,
+	struct rdma_conn_param param = { .responder_resources = 1,
+					 .initiator_depth = 1,
 					 .rnr_retry_count = 7 };
 	struct fake_private own, request = f->reply;
 
@@ -280,12 +310,14 @@ void fake_close(struct fake *f)
 	f->seq = 0;
 	f->rx_seq = 0;
 	f->granted = 0;
+	f->frames = 0;
 	f->have = 0;
 	f->acked = 0;
 	memset(f->map, 0, sizeof(f->map));
 }
 
-struct fake_header fake_header(struct fake *f, uint16_t sport, uint16_t dport, uint32_t len)
+struct fake_header fake_header(struct fake *f, uint16_t sport, uint16_t dport,
+			       uint32_t len)
 {
 	struct fake_header h = {
 		.seq = htobe64(++f->seq), .len = htonl(len), .sport = htons(sport),
@@ -302,13 +334,18 @@ uint16_t fake_csum(const struct fake_header *h)
 	size_t i;
 
 	for (i = 0; i < sizeof(*h); i += 2)
-		sum += i == offsetof(struct fake_header, csum) ? 0 : (uint32_t)p[i] << 8 | p[i + 1];
+		sum += i == offsetof(struct fake_header, csum) ?
+			       0 :
+			       (uint32_t)p[i] << 8 | p[i + 1];
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return htons((uint16_t)~sum);
 }
 
-/* One message is put together from its frames, as the peer made them. */
+/*
+ * Add one frame to the message that is assembled. True if a message for a
+ * program is complete.
+ */
 static bool take_message(struct fake *f, const uint8_t *frame, size_t bytes)
 {
 	const struct fake_header *h = (const void *)frame;
@@ -342,7 +379,10 @@ static bool take_message(struct fake *f, const uint8_t *frame, size_t bytes)
 	return true;
 }
 
-/* Several messages in a frame are whole, each with its header. True if one is complete. */
+/*
+ * A frame of several messages has each of them complete, with its header. True
+ * if one of the messages is complete.
+ */
 static bool take_frame(struct fake *f, const uint8_t *frame, size_t bytes)
 {
 	const struct fake_header *h;
@@ -352,7 +392,8 @@ static bool take_frame(struct fake *f, const uint8_t *frame, size_t bytes)
 	do {
 		h = (const void *)frame;
 		n = bytes;
-		if (f->joins && !f->have && n > sizeof(*h) && n - sizeof(*h) > ntohl(h->len))
+		if (f->joins && !f->have && n > sizeof(*h) &&
+		    n - sizeof(*h) > ntohl(h->len))
 			n = sizeof(*h) + ntohl(h->len);
 		complete |= take_message(f, frame, n);
 		frame += n;
@@ -361,7 +402,7 @@ static bool take_frame(struct fake *f, const uint8_t *frame, size_t bytes)
 	return complete;
 }
 
-/* One completion, if there is one. */
+/* Process one completion, if there is one. */
 static void poll_once(struct fake *f)
 {
 	struct ibv_wc wc;
@@ -373,17 +414,22 @@ static void poll_once(struct fake *f)
 		f->sending = false;
 		return;
 	}
+	if (wc.wr_id == WR_BURST) {
+		f->burst++;
+		return;
+	}
 	if (wc.wr_id == WR_SEND) {
 		f->sending = false;
 		return;
 	}
+	f->frames++;
 	if (take_frame(f, f->mem + wc.wr_id * FAKE_FRAME, wc.byte_len))
 		f->pending = true;
 	if (post_recv(f, (unsigned int)wc.wr_id))
 		f->granted++;
 }
 
-/* Disconnected, by the CM's word */
+/* Check for a disconnect event of the CM. */
 static void look_at_cm(struct fake *f)
 {
 	struct pollfd p = { .fd = f->ec->fd, .events = POLLIN };
@@ -391,12 +437,14 @@ static void look_at_cm(struct fake *f)
 
 	if (poll(&p, 1, 0) <= 0 || rdma_get_cm_event(f->ec, &ev))
 		return;
-	if (ev->event == RDMA_CM_EVENT_DISCONNECTED || ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+	if (ev->event == RDMA_CM_EVENT_DISCONNECTED ||
+	    ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		f->gone = true;
 	rdma_ack_cm_event(ev);
 }
 
-bool fake_send(struct fake *f, struct fake_header *h, const void *payload, size_t n, int how)
+bool fake_send(struct fake *f, struct fake_header *h, const void *payload,
+	       size_t n, int how)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)(f->mem + SEND_AT), .length = (uint32_t)(sizeof(*h) + n),
@@ -408,13 +456,15 @@ bool fake_send(struct fake *f, struct fake_header *h, const void *payload, size_
 	}, *bad;
 	double end = fake_now() + 10;
 
-	while (f->credits && !f->may_send && !(how & SEND_NO_CREDIT) && !f->gone &&
-	       fake_now() < end)
+	while (f->credits && !f->may_send && !(how & SEND_NO_CREDIT) &&
+	       !f->gone && fake_now() < end)
 		poll_once(f);
 	if (f->gone)
 		return false;
 	if (f->credits) {
 		h->credit = (uint8_t)(f->granted > 255 ? 255 : f->granted);
+		if (f->withholds)
+			h->credit = 0;
 		f->granted -= h->credit;
 		f->may_send -= f->may_send ? 1 : 0;
 	}
@@ -437,6 +487,39 @@ bool fake_send(struct fake *f, struct fake_header *h, const void *payload, size_
 	while (f->sending && fake_now() < end)
 		poll_once(f);
 	return !f->gone;
+}
+
+unsigned int fake_burst(struct fake *f, uint16_t sport, uint16_t dport,
+			unsigned int n)
+{
+	struct fake_header *h = (void *)(f->mem + BURST_AT);
+	struct ibv_sge sge = { .length = sizeof(*h), .lkey = f->mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = WR_BURST, .sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_SEND,
+	}, *bad;
+	double end = fake_now() + 10;
+	unsigned int i;
+
+	f->burst = 0;
+	for (i = 0; i < n && i < FAKE_BURST; i++, h++) {
+		*h = fake_header(f, sport, dport, 0);
+		h->csum = fake_csum(h);
+		sge.addr = (uintptr_t)h;
+		if (ibv_post_send(f->id->qp, &wr, &bad))
+			break;
+	}
+	while (f->burst < i && !f->gone && fake_now() < end)
+		poll_once(f);
+	return f->burst;
+}
+
+void fake_idle(struct fake *f, unsigned int frames, double seconds)
+{
+	double end = fake_now() + seconds;
+
+	while (f->frames < frames && !f->gone && fake_now() < end)
+		poll_once(f);
 }
 
 bool fake_message(struct fake *f, struct fake_header *h, const void *payload)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A peer of RDS over RDMA in user space, on libibverbs and librdmacm: it says what it is told to
- * say, right or wrong. One thread, one connection at a time.
+ * A peer of RDS over RDMA in user space, on libibverbs and librdmacm: it sends
+ * what the test requests, right or wrong. One thread, one connection at a time.
  */
 #ifndef SELFTESTS_FAKE_H
 #define SELFTESTS_FAKE_H
@@ -17,6 +17,7 @@
 #define FAKE_FRAG	4096
 #define FAKE_RECVS	128
 #define FAKE_MAP	8192
+#define FAKE_BURST	512		/* most frames of fake_burst() */
 #define FAKE_FRAME	(sizeof(struct fake_header) + FAKE_FRAG)
 
 #define FAKE_JOINS	0x8000	/* in fake_private.mask */
@@ -25,7 +26,7 @@
 #define F_ACK_REQUIRED	0x02
 #define F_RETRANSMITTED	0x04
 
-/* Wire 2.1, in network order */
+/* protocol.rst 2.1, in network order */
 struct fake_header {
 	uint64_t seq, ack;
 	uint32_t len;
@@ -35,7 +36,7 @@ struct fake_header {
 	uint8_t ext[16];
 } __attribute__((packed));
 
-/* Wire 4.3, the form for IPv4 */
+/* protocol.rst 4.3, the form for IPv4 */
 struct fake_private {
 	uint32_t saddr, daddr;
 	uint8_t major, minor;
@@ -56,82 +57,120 @@ struct fake {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
-	uint8_t *mem;			/* FAKE_RECVS frames for receiving, one for sending */
+	uint8_t *mem;			/* receive frames, send frame, burst */
+	bool withholds;			/* grant the peer no credits */
 	bool iwarp, credits, gone;
-	bool no_reads;			/* tell the peer that we answer no READ */
-	bool joins;			/* tell the peer that we send and take joined messages */
-	void (*heard)(struct fake *f);	/* called for each whole message, if set */
-	uint32_t gen;			/* generation number we name, network order; 0: none */
-	uint32_t may_send, granted;	/* credits we have, and that we have not told of */
-	uint64_t seq;			/* of our last message */
-	uint64_t rx_seq;		/* of the peer's */
+	bool no_reads;			/* announce that READs are refused */
+	bool joins;			/* announce joined messages */
+	void (*heard)(struct fake *f);	/* for each message, or NULL */
+	uint32_t gen;			/* generation, network order; 0: none */
+	uint32_t may_send, granted;	/* own credits; credits not granted */
+	unsigned int frames;		/* received on this connection */
+	unsigned int burst;		/* sent so far of fake_burst() */
+	uint64_t seq;			/* number of the last message sent */
+	uint64_t rx_seq;		/* number of last message received */
 	bool sending;
-	bool pending;			/* a whole message is in @msg, not looked at */
-	struct fake_private reply;	/* what the peer answered, or asked with */
+	bool pending;			/* @msg has an unread message */
+	struct fake_private reply;	/* private data of reply or request */
 	unsigned int reply_len;
-	int reject;			/* body of its reject, INT_MIN without one */
-	uint8_t *msg;			/* message put together, 1 MiB */
+	int reject;			/* body of the reject, or INT_MIN */
+	uint8_t *msg;			/* assembled message, up to 1 MiB */
 	struct fake_header hdr;
 	uint32_t have;
-	uint64_t acked;			/* highest number the peer acknowledged */
-	uint8_t map[FAKE_MAP];		/* the peer's last map of this connection */
+	uint64_t acked;			/* highest acknowledged number */
+	uint8_t map[FAKE_MAP];		/* last map on this connection */
 };
 
 void fake_init(struct fake *f, const char *self, const char *peer);
 
-/* Private data that are right */
+/* Fill in correct private data. */
 void fake_private(const struct fake *f, struct fake_private *pd);
 
-/* Open a connection with these private data; 0 bytes means none. */
+/*
+ * Open a connection with private data @pd; @len 0 means none, @pd NULL correct
+ * data.
+ */
 enum fake_result fake_open(struct fake *f, const void *pd, size_t len);
 
-/* The same with right data, again and again until the peer takes it. */
+/*
+ * Open a connection with correct private data, and retry until the peer accepts
+ * it.
+ */
 bool fake_connect(struct fake *f, int seconds);
 void fake_close(struct fake *f);
 
-/* Be there for the peer's own attempts, or not any more; as long as nobody accepts them they wait. */
+/*
+ * Start and stop listening for the peer's attempts; attempts wait until they
+ * are accepted.
+ */
 bool fake_listen(struct fake *f);
 void fake_unlisten(struct fake *f);
 
-/* Has the peer an attempt under way within that time? It stays unanswered until fake_close(). */
+/*
+ * Does the peer request a connection within that time? The request stays
+ * unanswered until fake_close().
+ */
 bool fake_request(struct fake *f, double seconds);
 
 /*
- * Take the peer's next attempt, and answer it with these private data; NULL: right ones. False if
- * there is none within that time, or it comes to nothing.
+ * Accept the peer's next attempt, with private data @pd; NULL: correct data.
+ * False if there is no attempt within that time, or it fails.
  */
 bool fake_accept(struct fake *f, const struct fake_private *pd, double seconds);
 
-/* A header for a message of ours, its number the next; the checksum is made by fake_send(). */
-struct fake_header fake_header(struct fake *f, uint16_t sport, uint16_t dport, uint32_t len);
+/*
+ * Make a header for a new message, with the next number; fake_send() adds the
+ * checksum.
+ */
+struct fake_header fake_header(struct fake *f, uint16_t sport, uint16_t dport,
+			       uint32_t len);
 uint16_t fake_csum(const struct fake_header *h);
 
-/* How a frame is sent */
-#define SEND_RAW_CSUM	1	/* the checksum is as given */
+/* How a frame is sent: @how of fake_send() */
+#define SEND_RAW_CSUM	1	/* the checksum is the one in the header */
 #define SEND_IMM	2	/* with immediate data */
-#define SEND_WRITE_IMM	4	/* as an RDMA write with immediate data of no bytes */
-#define SEND_NO_CREDIT	8	/* whether we may or not */
-#define SEND_TRUNC(n)	((n) << 8)	/* only that many bytes of the frame */
+#define SEND_WRITE_IMM	4	/* as an empty WRITE, with immediate data */
+#define SEND_NO_CREDIT	8	/* without regard to credits */
+#define SEND_TRUNC(n)	((n) << 8)	/* only the first n bytes */
 
-/* One frame; false if the connection is over. */
-bool fake_send(struct fake *f, struct fake_header *h, const void *payload, size_t n, int how);
+/* Send one frame; false if the connection has ended. */
+bool fake_send(struct fake *f, struct fake_header *h, const void *payload,
+	       size_t n, int how);
 
-/* A whole message in its frames */
+/*
+ * Send up to FAKE_BURST empty messages to port @dport, posted at once and
+ * without regard to credits. Returns the number that the device has sent when
+ * all are sent or the connection has ended.
+ */
+unsigned int fake_burst(struct fake *f, uint16_t sport, uint16_t dport,
+			unsigned int n);
+
+/*
+ * Receive until @frames frames have arrived over this connection, or the time
+ * is up.
+ */
+void fake_idle(struct fake *f, unsigned int frames, double seconds);
+
+/* Send a whole message in its frames. */
 bool fake_message(struct fake *f, struct fake_header *h, const void *payload);
 
 /*
- * The next whole message of the peer into f->msg and f->hdr, acknowledged; maps and
- * frames that only acknowledge may come before it. False after that time, or when the connection ends.
+ * Receive the peer's next complete message into f->msg and f->hdr and
+ * acknowledge it; maps and frames that only acknowledge may precede it. False
+ * after that time, or when the connection ends.
  */
 bool fake_recv(struct fake *f, double seconds);
 
-/* Wait for the peer's next whole message; it stays to be received, and is not acknowledged. */
+/*
+ * Wait for the peer's next complete message, which stays to be received and is
+ * not acknowledged.
+ */
 bool fake_wait(struct fake *f, double seconds);
 
-/* Did the peer tell that this port of its is congested? */
+/* Has the peer reported its port @port as congested? */
 bool fake_congested(const struct fake *f, uint16_t port);
 
-/* Take in what comes, until the peer has acknowledged message @seq. */
+/* Receive until the peer has acknowledged message @seq. */
 bool fake_acked(struct fake *f, uint64_t seq, double seconds);
 
 /* Does the connection end within that time? */

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * rds-hostile sink ADDR            answers over RDS whatever comes to port 4000
- * rds-hostile peer ADDR PEER LARGER  is a peer that breaks the rules, one after the other; LARGER, another
- *                                  address of the peer's with a sink, is larger than ADDR
+ * rds-hostile sink ADDR
+ *   answers over RDS the messages to port 4000 of ADDR
+ * rds-hostile peer ADDR PEER LARGER
+ *   is a peer that breaks the rules one by one; LARGER, another address of
+ *   PEER's host with a sink, is larger than ADDR
  *
- * The sink is an ordinary program on the module under test. A message "drops N NAME" is answered with
- * that line of /proc/net/rds/drops, "read N" with what came of an RDMA read from the peer, "jam N" with what
- * came of a message to port 5001, after what waited at port 4001 was read, any other with its length and
- * hash. So the peer learns all it needs over the connection that it has just misused, which shows that it
- * works again. Nobody reads port 4001 but then.
+ * The sink is an ordinary program on the module under test. It answers "drops N
+ * NAME" with that line of /proc/net/rds/drops, "read N" with the status of an
+ * RDMA read from the peer, "jam N" with the errno of a message to port 5001,
+ * after it has read all messages at port 4001, and any other message with its
+ * length and hash. The peer thus gets its results over the connection that it
+ * has just misused, which shows that the connection works again. Port 4001 is
+ * read at no other time.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -46,10 +50,12 @@ static bool answered(const char *begin, char *answer, size_t room)
 }
 
 /*
- * Send a message and have its answer, which begins with @begin; answers to what was asked over an
- * earlier connection may come before it.  False if the connection does not do that.
+ * Send a message and receive its answer, which begins with @begin; answers to
+ * messages of an earlier connection may precede it. False if the connection
+ * fails.
  */
-static bool ask(const void *msg, uint32_t len, const char *begin, char *answer, size_t room)
+static bool ask(const void *msg, uint32_t len, const char *begin, char *answer,
+		size_t room)
 {
 	struct fake_header h = fake_header(&f, OUR_PORT, SINK_PORT, len);
 
@@ -70,8 +76,11 @@ long long drops(const char *name)
 	for (tries = 0; tries < 3; tries++) {
 		snprintf(msg, sizeof(msg), "drops %u %s", ++number, name);
 		snprintf(begin, sizeof(begin), "%u ", number);
-		if (connected() && ask(msg, (uint32_t)strlen(msg), begin, answer, sizeof(answer)))
-			return strstr(answer, "none") ? -1 : atoll(answer + strlen(begin));
+		if (connected() && ask(msg, (uint32_t)strlen(msg), begin,
+				       answer, sizeof(answer)))
+			return strstr(answer, "none") ?
+				       -1 :
+				       atoll(answer + strlen(begin));
 		fake_close(&f);
 	}
 	return -2;
@@ -81,7 +90,8 @@ bool echo_once(uint32_t len)
 {
 	char answer[80], want[80];
 
-	snprintf(want, sizeof(want), "%u %016llx", len, (unsigned long long)sink_hash(data, len));
+	snprintf(want, sizeof(want), "%u %016llx", len,
+		 (unsigned long long)sink_hash(data, len));
 	return connected() && ask(data, len, want, answer, sizeof(answer));
 }
 
@@ -104,7 +114,7 @@ static void refused(const char *name, const void *pd, size_t len)
 	enum fake_result res = fake_open(&f, pd, len);
 	bool told;
 
-	/* where the reject is the last thing in a TCP connection, its end may overtake it */
+	/* Over TCP the end of the connection may overtake the reject. */
 	told = f.reject == 1 || (f.iwarp && f.reject == INT_MIN);
 	fake_close(&f);
 	after = drops("bad_private_data");
@@ -113,19 +123,24 @@ static void refused(const char *name, const void *pd, size_t len)
 		after - before);
 }
 
-static void accepted(const char *name, struct fake_private *pd, unsigned int major,
-		     unsigned int minor)
+static void accepted(const char *name, struct fake_private *pd,
+		     unsigned int major, unsigned int minor)
 {
 	double end = fake_now() + 30 * slow;
 	enum fake_result res;
 
-	/* the module may be dialling this very peer, and its own attempt may win */
+	/*
+	 * The module may be dialling this peer at the same time, and its
+	 * attempt may win: retry.
+	 */
 	do {
 		res = fake_open(&f, pd, sizeof(*pd));
 	} while (res != FAKE_UP && fake_now() < end);
-	ktap_ok(res == FAKE_UP && f.reply.major == major && f.reply.minor == minor &&
-		f.reply.saddr == f.peer && f.reply.daddr == f.self && echo(100),
-		"hostile.rdma_pd_%s # result %d, version %u.%u", name, res, f.reply.major, f.reply.minor);
+	ktap_ok(res == FAKE_UP && f.reply.major == major &&
+			f.reply.minor == minor && f.reply.saddr == f.peer &&
+			f.reply.daddr == f.self && echo(100),
+		"hostile.rdma_pd_%s # result %d, version %u.%u", name, res,
+		f.reply.major, f.reply.minor);
 }
 
 static void requests(void)
@@ -165,8 +180,8 @@ static void requests(void)
 /* ---- replies */
 
 /*
- * The module has an answer to deliver and calls; what it is told must not be believed, it calls
- * again, and then the answer comes.
+ * The module has an answer to send and dials. It must not accept a reply with
+ * wrong private data, must dial again, and then the answer must arrive.
  */
 static void bad_reply(const char *name, struct fake_private *pd)
 {
@@ -175,16 +190,20 @@ static void bad_reply(const char *name, struct fake_private *pd)
 	char want[80], answer[80];
 	bool asked, told = false, again = false;
 
-	snprintf(want, sizeof(want), "40 %016llx", (unsigned long long)sink_hash(data, 40));
+	snprintf(want, sizeof(want), "40 %016llx",
+		 (unsigned long long)sink_hash(data, 40));
 	fake_close(&f);
 	asked = connected();
 	h = fake_header(&f, OUR_PORT, SINK_PORT, 40);
-	asked = asked && fake_message(&f, &h, data) && fake_wait(&f, 10 * slow) && fake_listen(&f);
+	asked = asked && fake_message(&f, &h, data) &&
+		fake_wait(&f, 10 * slow) && fake_listen(&f);
 	fake_close(&f);
 	if (asked)
-		told = fake_accept(&f, pd, 30 * slow) && fake_ends(&f, 20 * slow);
+		told = fake_accept(&f, pd, 30 * slow) &&
+		       fake_ends(&f, 20 * slow);
 	if (told)
-		again = fake_accept(&f, NULL, 30 * slow) && answered(want, answer, sizeof(answer));
+		again = fake_accept(&f, NULL, 30 * slow) &&
+			answered(want, answer, sizeof(answer));
 	fake_unlisten(&f);
 	after = drops("bad_private_data");
 	ktap_ok(asked && told && again && before >= 0 && after > before,
@@ -233,8 +252,8 @@ void ends(const char *name, const char *why, long long before, bool sent)
 		before, after);
 }
 
-static void bad_frame(const char *name, const char *why, int how, uint32_t len, size_t n,
-		      uint16_t csum)
+static void bad_frame(const char *name, const char *why, int how, uint32_t len,
+		      size_t n, uint16_t csum)
 {
 	long long before = drops(why);
 	struct fake_header h;
@@ -247,7 +266,10 @@ static void bad_frame(const char *name, const char *why, int how, uint32_t len, 
 	ends(name, why, before, fake_send(&f, &h, data, n, how));
 }
 
-/* The second frame of a message differs from its first in what must be the same. */
+/*
+ * The second frame of a message differs from the first in a field that must be
+ * the same.
+ */
 static void bad_second(const char *name, int what)
 {
 	long long before = drops("bad_frame");
@@ -266,7 +288,8 @@ static void bad_second(const char *name, int what)
 		second.sport = htons(OUR_PORT + 1);
 	else
 		second.dport = htons(SINK_PORT + 1);
-	ends(name, "bad_frame", before, fake_send(&f, &second, data, 6000 - FAKE_FRAG, 0));
+	ends(name, "bad_frame", before,
+	     fake_send(&f, &second, data, 6000 - FAKE_FRAG, 0));
 }
 
 static void frames(void)
@@ -290,7 +313,10 @@ static void frames(void)
 	}
 }
 
-/* An acknowledgement of what was never sent would make the module forget messages. */
+/*
+ * An acknowledgement of messages that were never sent would make the module
+ * drop messages.
+ */
 static void acks(void)
 {
 	long long before = drops("bad_ack");
@@ -307,7 +333,8 @@ static void acks(void)
 	if (fresh()) {
 		h = fake_header(&f, OUR_PORT, 4999, 0);
 		h.flags = F_ACK_REQUIRED;
-		ktap_ok(fake_send(&f, &h, NULL, 0, 0) && fake_acked(&f, f.seq, 10 * slow),
+		ktap_ok(fake_send(&f, &h, NULL, 0, 0) &&
+				fake_acked(&f, f.seq, 10 * slow),
 			"hostile.rdma_ack_required # acked %llu of %llu",
 			(unsigned long long)f.acked, (unsigned long long)f.seq);
 	} else {
@@ -315,28 +342,7 @@ static void acks(void)
 	}
 }
 
-/* More frames than were granted: where nothing retries them the connection ends, and comes back. */
-static void credits(void)
-{
-	struct fake_header h;
-	unsigned int i;
-	bool sent = true;
-
-	if (!f.credits)
-		return;
-	if (!fresh()) {
-		ktap_ok(false, "hostile.rdma_credits # no connection");
-		return;
-	}
-	for (i = 0; i < 4096 && sent; i++) {
-		h = fake_header(&f, OUR_PORT, 4999, 0);
-		sent = fake_send(&f, &h, NULL, 0, SEND_NO_CREDIT);
-	}
-	fake_close(&f);
-	ktap_ok(echo(5000), "hostile.rdma_credits # %u frames sent", i);
-}
-
-/* A map has 8192 bytes. */
+/* A map of a length other than 8192 bytes ends the connection. */
 static void bad_map(void)
 {
 	long long before = drops("bad_map");
@@ -350,7 +356,7 @@ static void bad_map(void)
 	ends("map_length", "bad_map", before, fake_send(&f, &h, data, 100, 0));
 }
 
-/* Duplicates and messages to nobody are no reason to end a connection. */
+/* Duplicates and messages to unbound ports must not end a connection. */
 static void harmless(void)
 {
 	struct fake_header h;
@@ -358,19 +364,24 @@ static void harmless(void)
 
 	h = fake_header(&f, OUR_PORT, 4999, 10);
 	h.csum = 0;
-	good = good && fake_send(&f, &h, data, 10, SEND_RAW_CSUM) && echo_once(20);
-	ktap_ok(good, "hostile.rdma_no_csum # gone %d, credits %u", f.gone, f.may_send);
+	good = good && fake_send(&f, &h, data, 10, SEND_RAW_CSUM) &&
+	       echo_once(20);
+	ktap_ok(good, "hostile.rdma_no_csum # gone %d, credits %u", f.gone,
+		f.may_send);
 	good = fresh();
 	h = fake_header(&f, OUR_PORT, SINK_PORT, 10);
 	h.seq = htobe64(1);
 	h.flags = F_RETRANSMITTED;
 	good = good && fake_send(&f, &h, data, 10, 0);
-	ktap_ok(good && echo_once(20), "hostile.rdma_duplicate # gone %d", f.gone);
-	ktap_ok(echo_once(MSG_MAX), "hostile.rdma_large # gone %d, credits %u, acked %llu of %llu", f.gone,
-		f.may_send, (unsigned long long)f.acked, (unsigned long long)f.seq);
+	ktap_ok(good && echo_once(20), "hostile.rdma_duplicate # gone %d",
+		f.gone);
+	ktap_ok(echo_once(MSG_MAX),
+		"hostile.rdma_large # gone %d, credits %u, acked %llu of %llu",
+		f.gone, f.may_send, (unsigned long long)f.acked,
+		(unsigned long long)f.seq);
 }
 
-/* The connection goes with a message half received. */
+/* The connection ends in the middle of a message. */
 static void half(void)
 {
 	struct fake_header h;
@@ -383,10 +394,11 @@ static void half(void)
 		good = good && fake_send(&f, &h, data, FAKE_FRAG, 0);
 		fake_close(&f);
 	}
-	ktap_ok(good && echo(100000), "hostile.rdma_half_message # round %d", i);
+	ktap_ok(good && echo(100000), "hostile.rdma_half_message # round %d",
+		i);
 }
 
-/* A peer that takes no READ: one that is posted to it waits for ever. */
+/* A peer that accepts no READs: a READ posted to it would never complete. */
 static void no_reads(void)
 {
 	struct fake_header h;
@@ -398,8 +410,10 @@ static void no_reads(void)
 	told = fresh() && ask("read 77", 7, "77 ", answer, sizeof(answer));
 	for (i = 0; i < 3 && !told; i++) {
 		/*
-		 * The connection ends with what cannot be done; the answer comes over the next, on
-		 * iWARP when we have said something, here to nobody.
+		 * The connection ends with the operation that cannot be done.
+		 * The answer comes over the next connection; on iWARP only
+		 * after this end has sent a frame, here a message to an unbound
+		 * port.
 		 */
 		fake_close(&f);
 		told = connected();
@@ -407,12 +421,16 @@ static void no_reads(void)
 		told = told && fake_send(&f, &h, data, 10, 0) &&
 		       answered("77 ", answer, sizeof(answer));
 	}
-	ktap_ok(told && atoi(answer + 3) > 0, "hostile.rdma_no_reads # %s", answer);
+	ktap_ok(told && atoi(answer + 3) > 0, "hostile.rdma_no_reads # %s",
+		answer);
 	f.no_reads = false;
 	ktap_ok(fresh(), "hostile.rdma_no_reads_after");
 }
 
-/* Fill the port that nobody reads; what the module has to say of it comes before the answer. */
+/*
+ * Fill the port that is not read; a map of the module would come before the
+ * answer.
+ */
 static bool jam(void)
 {
 	struct fake_header h;
@@ -426,7 +444,10 @@ static bool jam(void)
 	return echo_once(30);
 }
 
-/* Our map says that our other port is congested, or not. What is the errno of a message to it? */
+/*
+ * Send a map in which OUR_OTHER_PORT is congested, or not; return the errno of
+ * the sink's message to that port.
+ */
 static int send_to_other(bool congested)
 {
 	static unsigned int number;
@@ -444,8 +465,9 @@ static int send_to_other(bool congested)
 }
 
 /*
- * A peer that names the module's own generation number is taken for the module's own namespace,
- * whose ports it knows itself: no map goes, none is heeded. The address may be another host's later.
+ * A peer that names the module's own generation number is in the module's own
+ * namespace, whose ports the module knows: it sends no map and ignores those of
+ * the peer. The address may belong to another host later.
  */
 static void own_generation(void)
 {
@@ -455,7 +477,9 @@ static void own_generation(void)
 	f.gen = fresh() ? f.reply.gen : 0;
 	told = f.gen && fresh() && jam() && !fake_congested(&f, JAM_PORT);
 	got = told ? send_to_other(true) : -1;
-	ktap_ok(told && !got, "hostile.rdma_own_gen # named %d, no map %d, errno %d", !!f.gen, told, got);
+	ktap_ok(told && !got,
+		"hostile.rdma_own_gen # named %d, no map %d, errno %d", !!f.gen,
+		told, got);
 	f.gen = 0;
 	told = fresh() && jam() && fake_congested(&f, JAM_PORT);
 	got = told ? send_to_other(true) : -1;
@@ -485,6 +509,7 @@ static int peer(const char *self, const char *other, const char *larger)
 	credits();
 	bad_map();
 	joined();
+	handshake();
 	harmless();
 	half();
 	no_reads();
@@ -503,6 +528,7 @@ int main(int argc, char **argv)
 		return sink(argv[2]);
 	if (argc == 5 && !strcmp(argv[1], "peer"))
 		return peer(argv[2], argv[3], argv[4]);
-	fprintf(stderr, "usage: rds-hostile sink ADDR | peer ADDR PEER LARGER\n");
+	fprintf(stderr,
+		"usage: rds-hostile sink ADDR | peer ADDR PEER LARGER\n");
 	return 2;
 }

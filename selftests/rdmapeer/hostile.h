@@ -1,30 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the peer that breaks the rules share (hostile.c and its like). */
+/* Declarations shared by the files of rds-hostile (hostile.c and others). */
 #ifndef SELFTESTS_HOSTILE_H
 #define SELFTESTS_HOSTILE_H
 
 #include "fake.h"
 
 extern struct fake f;
-extern uint8_t *data;		/* payload for whatever is sent */
-extern double slow;		/* how many times longer all may take */
+extern uint8_t *data;		/* payload of all messages */
+extern double slow;		/* factor for all time limits */
 
-/* A connection over which a good message was just answered */
+/* Open a new connection; true once a message was answered over it. */
 bool fresh(void);
 
-/* Does a message arrive as it was, over a connection that may have to be made first? */
+/*
+ * Does a message arrive unchanged, over a connection that is opened if there is
+ * none?
+ */
 bool echo_once(uint32_t len);
 
-/* The module's count of drops of that name; negative if it cannot be had. */
+/*
+ * The module's counter of drops for reason @name; negative if unknown or not
+ * readable.
+ */
 long long drops(const char *name);
 
-/* After what the peer did, the connection must end for that reason, and a new one must work. */
+/*
+ * After the peer's violation the connection must end for reason @why, and a new
+ * connection must work.
+ */
 void ends(const char *name, const char *why, long long before, bool sent);
 
-/* crossing.c: attempts of both ends at once; the module's address there is the larger one */
+/* credits.c: frames for which there is no receive */
+void credits(void);
+
+/*
+ * crossing.c: simultaneous attempts of both ends; @larger is the module's
+ * larger address
+ */
 void crossing(const char *self, const char *larger);
 
-/* joined.c: several messages in one frame, right and wrong */
+/* handshake.c: messages that only TCP has */
+void handshake(void);
+
+/* joined.c: several messages in one frame, correct and not */
 void joined(void);
 
 #endif

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# hostile.sh rxe|siw: guest a has the module under test and a program that answers; guest b has no
-# RDS at all, but a peer in user space that breaks the rules one by one (hostile.c).
+# hostile.sh rxe|siw: guest a has the module under test and the sink, which answers; guest b has no
+# RDS but a peer in user space that breaks the rules one by one (hostile.c).
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh
 
 dev=$1
 
-# Larger than both ends' own
+# Larger than the addresses of both ends
 larger=${RDS_SELF4%.*}.200
 [ "$RDS_GUEST" = a ] || larger=${RDS_PEER4%.*}.200
 
@@ -40,7 +40,8 @@ role_b() {
 	"$RDS_BIN/rds-hostile" peer "$RDS_SELF4" "$RDS_PEER4" "$larger"
 	check hostile.rdma_peer [ $? = 0 ]
 	barrier over 600
-	# Whom nobody answers any more siw asks for minutes; as long as this end is there it refuses.
+	# siw repeats a connection request to an absent host for minutes; while this end exists it
+	# refuses.
 	barrier left 120
 	rdma_del "$dev"
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Several messages in one frame, from a peer that said it sends such, or did not. */
+/*
+ * Several messages in one frame, from a peer that announced joined messages, or
+ * did not.
+ */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <limits.h>
@@ -10,11 +13,11 @@
 #include "ktap.h"
 #include "sink.h"
 
-/* A frame that is put together: what follows its first header */
+/* A frame that is assembled: the bytes behind its first header */
 static uint8_t rest[FAKE_FRAG];
 static size_t used;
 
-/* The first message of a frame */
+/* Begin a frame with its first message. */
 static struct fake_header first(uint32_t len)
 {
 	memcpy(rest, data, len);
@@ -22,7 +25,7 @@ static struct fake_header first(uint32_t len)
 	return fake_header(&f, OUR_PORT, SINK_PORT, len);
 }
 
-/* One more message, of which @n bytes of payload follow. */
+/* Add one more message, with @n bytes of payload. */
 static void add(struct fake_header *h, size_t n, bool good_csum)
 {
 	h->csum = fake_csum(h);
@@ -39,7 +42,7 @@ static const uint32_t wanted[] = { 10, 0, 1500, 2000 };
 
 static unsigned int answers;
 
-/* The answers must come in order. */
+/* Count answers, which must come in order. */
 static void heard(struct fake *p)
 {
 	char want[80];
@@ -48,11 +51,12 @@ static void heard(struct fake *p)
 		return;
 	snprintf(want, sizeof(want), "%u %016llx", wanted[answers],
 		 (unsigned long long)sink_hash(data, wanted[answers]));
-	if (ntohl(p->hdr.len) >= strlen(want) && !memcmp(p->msg, want, strlen(want)))
+	if (ntohl(p->hdr.len) >= strlen(want) &&
+	    !memcmp(p->msg, want, strlen(want)))
 		answers++;
 }
 
-/* All are taken in. */
+/* All messages of a frame must be delivered. */
 static void good(void)
 {
 	struct fake_header h, more;
@@ -64,7 +68,10 @@ static void good(void)
 	h = first(wanted[0]);
 	for (i = 1; i < NR_WANTED; i++) {
 		more = fake_header(&f, OUR_PORT, SINK_PORT, wanted[i]);
-		/* nobody looks at what these say: it would end the connection */
+		/*
+		 * The module must ignore this acknowledgement, which would end
+		 * the connection.
+		 */
 		more.ack = htobe64(1ULL << 40);
 		add(&more, wanted[i], true);
 	}
@@ -72,10 +79,14 @@ static void good(void)
 	while (sent && answers < NR_WANTED && fake_recv(&f, 10 * slow))
 		;
 	f.heard = NULL;
-	ktap_ok(answers == NR_WANTED, "hostile.rdma_joined # %u answers, sent %d", answers, sent);
+	ktap_ok(answers == NR_WANTED,
+		"hostile.rdma_joined # %u answers, sent %d", answers, sent);
 }
 
-/* An acknowledgement that the first asks for is of the last. Nobody answers, so none goes along. */
+/*
+ * F_ACK_REQUIRED in the first message requests an acknowledgement of the last.
+ * There are no answers that could carry it.
+ */
 static void ack(void)
 {
 	struct fake_header h, more;
@@ -87,11 +98,12 @@ static void ack(void)
 	more = fake_header(&f, OUR_PORT, 4999, 20);
 	add(&more, 20, true);
 	sent = sent && fake_send(&f, &h, rest, used, 0);
-	ktap_ok(sent && fake_acked(&f, f.seq, 10 * slow), "hostile.rdma_joined_ack # %llu of %llu",
+	ktap_ok(sent && fake_acked(&f, f.seq, 10 * slow),
+		"hostile.rdma_joined_ack # %llu of %llu",
 		(unsigned long long)f.acked, (unsigned long long)f.seq);
 }
 
-/* One that was received before does not disturb the others. */
+/* A duplicate does not affect the other messages of its frame. */
 static void duplicate(void)
 {
 	struct fake_header h, more;
@@ -103,14 +115,28 @@ static void duplicate(void)
 	more.flags = F_RETRANSMITTED;
 	add(&more, 20, true);
 	sent = sent && fake_send(&f, &h, rest, used, 0);
-	ktap_ok(sent && echo_once(30), "hostile.rdma_joined_duplicate # sent %d, gone %d", sent, f.gone);
+	ktap_ok(sent && echo_once(30),
+		"hostile.rdma_joined_duplicate # sent %d, gone %d", sent,
+		f.gone);
 }
 
 /* What is wrong with the second message */
-enum wrong { CSUM, PAYLOAD, HEADER, MAP, ACK_FRAME, TOO_MUCH, NOT_SAID, AMID, NR_WRONG };
+enum wrong {
+	CSUM,
+	PAYLOAD,
+	HEADER,
+	MAP,
+	ACK_FRAME,
+	TOO_MUCH,
+	NOT_SAID,
+	AMID,
+	NR_WRONG
+};
 
-static const char *const names[NR_WRONG] = { "csum", "payload", "header", "map", "ack_frame",
-					     "too_much", "not_said", "amid" };
+static const char *const names[NR_WRONG] = { "csum",	  "payload",
+					     "header",	  "map",
+					     "ack_frame", "too_much",
+					     "not_said",  "amid" };
 
 static void bad(enum wrong what)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The program on the module under test; hostile.c says what it answers. */
+/* The program on the module under test; hostile.c describes its answers. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/rds.h>
@@ -24,7 +24,10 @@ uint64_t sink_hash(const uint8_t *p, size_t n)
 	return h;
 }
 
-/* "drops NUMBER NAME" is answered with "NUMBER VALUE", so that an answer that comes late is known. */
+/*
+ * Answer "drops NUMBER NAME" with "NUMBER VALUE", so that a late answer is
+ * recognised.
+ */
 static void drops_line(const char *ask, char *out, size_t room)
 {
 	char line[80], key[40], name[40] = "";
@@ -35,14 +38,15 @@ static void drops_line(const char *ask, char *out, size_t room)
 	sscanf(ask, "drops %u %39s", &number, name);
 	snprintf(out, room, "%u none", number);
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%39s %llu", key, &v) == 2 && !strcmp(key, name))
+		if (sscanf(line, "%39s %llu", key, &v) == 2 &&
+		    !strcmp(key, name))
 			snprintf(out, room, "%u %llu", number, v);
 	}
 	if (f)
 		fclose(f);
 }
 
-/* The status of a notification, which is all that is waited for; -1 if none comes. */
+/* Wait for a notification and return its status, or -1 if none comes. */
 static int notified(int fd)
 {
 	union {
@@ -60,13 +64,18 @@ static int notified(int fd)
 	return note.status;
 }
 
-/* "read NUMBER" is answered with "NUMBER STATUS": of a read from a key of the peer's that is none. */
-static void read_line(const struct sockaddr_in *own, struct sockaddr_in *peer, const char *ask,
-		      char *out, size_t room)
+/*
+ * Answer "read NUMBER" with "NUMBER STATUS", the status of a READ with an
+ * invalid key of the peer.
+ */
+static void read_line(const struct sockaddr_in *own, struct sockaddr_in *peer,
+		      const char *ask, char *out, size_t room)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr = own->sin_addr };
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_addr = own->sin_addr };
 	static char into[64];
-	struct rds_iovec local = { .addr = (uintptr_t)into, .bytes = sizeof(into) };
+	struct rds_iovec local = { .addr = (uintptr_t)into,
+				   .bytes = sizeof(into) };
 	struct rds_rdma_args args = {
 		.cookie = 0x1234, .remote_vec = { .bytes = sizeof(into) },
 		.local_vec_addr = (uintptr_t)&local, .nr_local = 1,
@@ -78,28 +87,36 @@ static void read_line(const struct sockaddr_in *own, struct sockaddr_in *peer, c
 	} c = { .h = { .cmsg_level = SOL_RDS, .cmsg_type = RDS_CMSG_RDMA_ARGS,
 		       .cmsg_len = CMSG_LEN(sizeof(args)) } };
 	struct iovec iov = { .iov_base = (void *)"read", .iov_len = 4 };
-	struct msghdr m = { .msg_name = peer, .msg_namelen = sizeof(*peer), .msg_iov = &iov,
-			    .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c) };
-	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB, status = -1;
+	struct msghdr m = { .msg_name = peer,
+			    .msg_namelen = sizeof(*peer),
+			    .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &c,
+			    .msg_controllen = sizeof(c) };
+	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB,
+	    status = -1;
 
 	memcpy(CMSG_DATA(&c.h), &args, sizeof(args));
-	if (fd >= 0 && !setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) &&
+	if (fd >= 0 &&
+	    !setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) &&
 	    !bind(fd, (void *)&sin, sizeof(sin)) && sendmsg(fd, &m, 0) == 4)
 		status = notified(fd);
 	if (fd >= 0)
 		close(fd);
-	snprintf(out, room, "%u %d", (unsigned int)strtoul(ask + 5, NULL, 10), status);
+	snprintf(out, room, "%u %d", (unsigned int)strtoul(ask + 5, NULL, 10),
+		 status);
 	printf("# sink: asked to read: %s\n", out);
 	fflush(stdout);
 }
 
-/* A socket that nobody reads, with little room */
+/* A socket with a small receive buffer, which only jam_line() reads */
 static int jam_socket(struct sockaddr_in sin)
 {
 	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB, room = 1;
 
 	sin.sin_port = htons(JAM_PORT);
-	if (fd >= 0 && !setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) &&
+	if (fd >= 0 &&
+	    !setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) &&
 	    !setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)) &&
 	    !bind(fd, (void *)&sin, sizeof(sin)))
 		return fd;
@@ -107,8 +124,12 @@ static int jam_socket(struct sockaddr_in sin)
 	return -1;
 }
 
-/* "jam NUMBER": make room there, and say "NUMBER ERRNO" of a message to the peer's other port. */
-static void jam_line(int fd, struct sockaddr_in to, const char *ask, char *out, size_t room)
+/*
+ * Answer "jam NUMBER": empty the socket, and return "NUMBER ERRNO" of a message
+ * to the peer's other port.
+ */
+static void jam_line(int fd, struct sockaddr_in to, const char *ask, char *out,
+		     size_t room)
 {
 	char buf[2048];
 	int err = 0;
@@ -118,19 +139,23 @@ static void jam_line(int fd, struct sockaddr_in to, const char *ask, char *out, 
 	to.sin_port = htons(OUR_OTHER_PORT);
 	if (sendto(fd, "other", 5, MSG_DONTWAIT, (void *)&to, sizeof(to)) < 0)
 		err = errno;
-	snprintf(out, room, "%u %d", (unsigned int)strtoul(ask + 4, NULL, 10), err);
+	snprintf(out, room, "%u %d", (unsigned int)strtoul(ask + 4, NULL, 10),
+		 err);
 }
 
 int sink(const char *addr)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(SINK_PORT) }, from;
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_port = htons(SINK_PORT) },
+			   from;
 	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB;
 	uint8_t *buf = malloc(MSG_MAX + 1);
 	char out[80];
 	int jam;
 
 	inet_pton(AF_INET, addr, &sin.sin_addr);
-	if (fd < 0 || !buf || setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) ||
+	if (fd < 0 || !buf ||
+	    setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) ||
 	    bind(fd, (void *)&sin, sizeof(sin))) {
 		perror("rds-hostile: sink");
 		return 1;
@@ -159,7 +184,8 @@ int sink(const char *addr)
 			snprintf(out, sizeof(out), "%zd %016llx", n,
 				 (unsigned long long)sink_hash(buf, (size_t)n));
 		if (sendto(fd, out, strlen(out), 0, (void *)&from, len) < 0) {
-			printf("# sink: \"%s\" is not sent: %s\n", out, strerror(errno));
+			printf("# sink: \"%s\" is not sent: %s\n", out,
+			       strerror(errno));
 			fflush(stdout);
 		}
 	}

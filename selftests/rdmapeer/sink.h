@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The program on the module under test, which the peer asks (hostile.c). */
+/* The program on the module under test, which answers the peer (hostile.c). */
 #ifndef SELFTESTS_SINK_H
 #define SELFTESTS_SINK_H
 
@@ -13,7 +13,7 @@
 
 uint64_t sink_hash(const uint8_t *p, size_t n);
 
-/* Answer until told to stop; the exit status. */
+/* Answer messages until the message "stop"; returns the exit status. */
 int sink(const char *addr);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Command lines that are refused, in the classic programs' words.
+# Refused command lines, with the messages of the classic programs.
 
 args_cases() {
 	gives tools.ping_no_destination 1 '^Missing destination address$' rds-ping

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Running a program, and judging its exit status and what it wrote.
+# Run a program and check its exit status and its output.
 
-# $A CMD, $B CMD: in that namespace; ip becomes CMD, so that $! is CMD itself.
+# $A CMD, $B CMD: run CMD in that namespace; ip execs CMD, so that $! is the PID of CMD.
 # shellcheck disable=SC2034
 A='ip netns exec A' B='ip netns exec B'
 
-# gives NAME STATUS REGEX CMD...: exit status, and a line of either output that matches
+# gives NAME STATUS REGEX CMD...: CMD exits with STATUS, and a line of its output or error output
+# matches REGEX
 gives() {
 	_name=$1 _want=$2 _re=$3
 	shift 3
@@ -20,14 +21,14 @@ gives() {
 	fi
 }
 
-# ended NAME STATUS PID: PID ended with just this status
+# ended NAME STATUS PID: PID ended with exactly this status
 ended() {
 	wait "$3"
 	_rc=$?
 	if [ $_rc -eq "$2" ]; then ok "$1"; else not_ok "$1" "exit $_rc instead of $2"; fi
 }
 
-# says NAME FILE REGEX
+# says NAME FILE REGEX: a line of FILE matches REGEX
 says() {
 	if grep -Eq -- "$3" "$2"; then
 		ok "$1"
@@ -36,12 +37,12 @@ says() {
 	fi
 }
 
-# bound NS PORT: a socket is bound to that port
+# bound NS PORT: a socket in NS is bound to that port
 bound() {
 	ip netns exec "$1" "$RDS_BIN/rds-info" -ak | awk -v p="$2" '$2 == p { f = 1 } END { exit !f }'
 }
 
-# json NAME FILE PYTHON-EXPRESSION-ON-d
+# json NAME FILE EXPRESSION: FILE is JSON for which the Python expression on d is true
 json() {
 	if python3 -m json.tool "$2" >/dev/null && python3 - "$2" "$3" <<-'END'
 		import json, sys

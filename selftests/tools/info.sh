@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# rds-info: every table with something in it.
+# rds-info: the headings of all tables, rows of most of them, order and JSON.
 
-# columns NAME LETTER HEADING COLUMNS: first three lines are exactly these
+# columns NAME LETTER HEADING COLUMNS: the first three lines are exactly an empty line and these
 columns() {
 	$A rds-info "-$2" >"$T/info" 2>"$T/err"
 	_rc=$?
@@ -12,7 +12,7 @@ columns() {
 	fi
 }
 
-# shows NAME NS LETTERS REGEX: a row appears
+# shows NAME NS LETTERS REGEX: a row that matches appears
 shows() {
 	_sh_name=$1 _ns=$2 _letters=$3 _re=$4
 	if wait_for 10 sh -c "ip netns exec $_ns rds-info -$_letters | grep -Eq -- '$_re'"; then
@@ -37,7 +37,7 @@ info_headings() {
 	if grep -q '^rds_rdma ' /proc/modules; then
 		gives tools.info_I 0 '^RDS IB Connections:$' rds-info -I
 	else
-		gives tools.info_I 0 'Unable get statistics: Protocol not available' rds-info -I
+		gives tools.info_I 1 'Unable get statistics: Protocol not available' rds-info -I
 	fi
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # rds-ping: lines, numbers, exit status, JSON.
 
-# three NAME ARGS...: three answers, in the classic form and nothing else on stdout
+# three NAME ARGS...: three answers in the classic form, and no other line on stdout
 three() {
 	_name=$1
 	shift
@@ -27,7 +27,7 @@ ping_cases() {
 	gives tools.ping_unroutable 1 '^unable to connect to 192\.0\.2\.1, errno: 101 ' \
 		ip netns exec A rds-ping -c 1 192.0.2.1
 
-	# More pings than sockets, and nobody answers: it ends, and says which are lost.
+	# More pings than sockets, to an absent host: rds-ping ends and says which are lost.
 	gives tools.ping_unreachable 1 '^   9: ERROR: Connection timed out$' \
 		ip netns exec A rds-ping -c 9 -i 20ms 10.0.0.99
 	if [ "$(grep -c 'timed out' "$T/out")" -eq 9 ]; then

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # rdma.sh rxe|siw [mixed]: the user programs over RDMA, between two guests with such a device each.
-# Guest a is the one that waits: passive, receiving, lending its memory. mixed: of two stacks, and
-# only with what both of them have.
+# Guest a is the passive side: it listens, receives and offers its memory. mixed: the guests have
+# different stacks, and only features of both are tested.
 set -u
 . selftests/lib/lib.sh
 . selftests/tools/common.sh
@@ -27,7 +27,7 @@ stress() {
 	eval "${_s}_pid=$!"
 }
 
-# moved NAME IN OUT: the run ended well, and RDMA moved something in and out, or exactly nothing
+# moved NAME IN OUT: the run succeeded, and the rates of RDMA in and out match IN and OUT
 moved() {
 	eval "_pid=\$${1}_pid"
 	ended "tools.rdma_$1_ends" 0 "$_pid"
@@ -50,7 +50,7 @@ ping_cases() {
 }
 
 info_cases() {
-	# An iWARP device has its MAC address there, and does not know the peer's.
+	# An iWARP device shows its MAC address here, and not the peer's.
 	if [ $dev = rxe ]; then
 		_gid="::ffff:$RDS_SELF4 +::ffff:$RDS_PEER4" _known=remote_dev
 	else
@@ -101,7 +101,7 @@ stress_cases() {
 		stress cswp 5060 -d 3 -M cswp -o
 	fi
 	moved both "$some" "$some"
-	# The passive side carries out what the active one asks for.
+	# The passive side carries out the operations that the active side requests.
 	if a_waits; then
 		moved write "$none" "$some"
 		moved read "$some" "$none"
@@ -120,7 +120,7 @@ stress_cases() {
 	done
 }
 
-# The memory of the active side is worked on: a value of it goes out.
+# Atomic operations access the active side's memory: a value of it is sent.
 atomics() {
 	if a_waits; then moved "$1" "$some" "$none"; else moved "$1" "$none" "$some"; fi
 }
@@ -131,7 +131,8 @@ no_atomics() {
 	! a_waits || says "tools.rdma_no_$1_text" "$T/$1" 'the RDMA device of this address has no atomic operations'
 }
 
-# Against a peer that knows the documented bytes, and fills one element of a vector as a classic one.
+# Against a peer that knows only the documented bytes, and fills only the first element of a vector,
+# like the classic program.
 peer_cases() {
 	_peer="python3 -B selftests/tools/rdmapeer.py"
 	if a_waits; then
@@ -160,7 +161,7 @@ peer_cases() {
 	sed 's/^/# active: /' "$T/p3"
 }
 
-# In-tree registers nothing before a message with the devices of today.
+# In-tree RDS registers no memory before a message, with today's devices.
 stress_without_get_mr() {
 	stress keys 5040 -D 4k --rdma-use-get-mr 1
 	ended tools.rdma_no_get_mr 1 "$keys_pid"

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Plays the other side of an rds-stress run with RDMA with nothing but the documented bytes.
+"""The other side of an rds-stress run with RDMA, from the documented bytes only.
 
     rdmapeer.py active|passive|wrong SELF PEER PORT
 
-passive: makes the transfers an active side asks for; it fills the first element of a vector only,
-as a classic one does. wrong: the same, with one wrong byte. active: asks for writes and reads.
+passive: makes the transfers that an active side requests; fills only the first element of the
+vector, like the classic program. wrong: the same, with one wrong byte. active: requests writes and
+reads.
 """
 import ctypes
 import select
@@ -24,7 +25,7 @@ COMMAND = struct.Struct("!QQQQII")
 
 
 class Side:
-    """One task with one peer, depth 1; the socket is connected, so that sendmsg() needs no address."""
+    """One task with one peer, depth 1; the socket is connected: sendmsg() needs no address."""
 
     def __init__(self, me, peer, port, size, vector):
         self.rds = Rds(me, port + 1)
@@ -45,7 +46,7 @@ class Side:
         self.tx += 1
 
     def receive(self, seconds):
-        """(header, command, key, [(token, status)]); the first two are None for a notice."""
+        """(header, command, key, [(token, status)]); header and command None for a notification."""
         if not select.select([self.s], [], [], seconds)[0]:
             return None, None, 0, []
         data, anc, _, addr = self.s.recvmsg(1 << 16, 1024)
@@ -84,7 +85,7 @@ def transfer(side, rop, command, key, wrong):
 
 
 def answer(side, head, command, key, ack, wrong):
-    """Acknowledges one request, with the transfer it asks for; returns the operation."""
+    """Acknowledge one request, with the transfer that it requests; return the operation."""
     rop = head[7]
     if head[6] != REQ or (head[0] <= 10 and (rop or any(command) or key)):
         sys.exit("request %d: op %d, rdma op %d" % (head[0], head[6], rop))
@@ -101,7 +102,7 @@ def answer(side, head, command, key, ack, wrong):
 
 
 def settle(side, rop, command, statuses):
-    """The transfer before must have ended well before its memory is used again."""
+    """Check that the last transfer succeeded, before its memory is used again."""
     for _, status in statuses:
         if status:
             sys.exit("status %d" % status)
@@ -116,7 +117,7 @@ def passive(me, peer, port, wrong):
     msg = ctl.recv(59, socket.MSG_WAITALL)
     ack, size = struct.unpack("!II", msg[8:16])
     vector, = struct.unpack("!I", msg[47:51])
-    # use-once, get-mr, fence, cache, key meter; one way and mode follow
+    # use-once, get-mr, fence, cache, key meter; one-way and mode follow
     if msg[39:44] != b"\0\0\1\0\0" or msg[45] != 1 or msg[46] != (2 if wrong else 0):
         sys.exit("options " + msg.hex())
     side = Side(me, peer, port, size, vector)
@@ -144,7 +145,7 @@ def options(me, peer, port, size, vector):
 
 
 def ask(side, cookie):
-    """One request, from the eleventh on with memory to be written or read in turn."""
+    """Send one request, from the eleventh on with memory to be written or read in turn."""
     if side.tx <= 10:
         side.send(REQ, 63, 0, (0,) * 6, [])
         return 0, 0
@@ -179,7 +180,7 @@ def active(me, peer, port):
             continue
         if command != (ctypes.addressof(side.mem), 0, pattern, cookie.value, 512, 4):
             sys.exit("acknowledged %r" % (command,))
-        # Every element, of which a classic one would fill the first.
+        # Check every element; the classic program would fill only the first.
         if rop == WRITE and side.mem.raw != struct.pack("=Q", pattern) * (len(side.mem) // 8):
             sys.exit("written: " + side.mem.raw[:64].hex())
         side.s.setsockopt(SOL_RDS, FREE_MR, struct.pack("=QQ", cookie.value, 0))

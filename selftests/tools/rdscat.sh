@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# rdscat: whole files arrive whole, and each end learns of the other's misfortune.
+# rdscat: files arrive unchanged, and each end reports the failure of the other.
 
-# listen ADDR:PORT ARGS...: a receiver in B, ready; leaves its id in $rx, its output in $T/got
+# listen ADDR:PORT ARGS...: start a receiver in B and wait until it is bound; its PID is in $rx, its
+# output in $T/got
 listen() {
 	_at=$1
 	shift
@@ -10,7 +11,7 @@ listen() {
 	wait_for 10 bound B "${_at##*:}"
 }
 
-# transfer NAME ADDR:PORT FILE: both ends content, same contents
+# transfer NAME ADDR:PORT FILE: both ends succeed, and the contents are the same
 transfer() {
 	listen "$2"
 	$A timeout $((60 * ${RDS_SLOW:-1})) rdscat "$2" <"$3" 2>"$T/tx.err"
@@ -26,8 +27,8 @@ transfer() {
 	fi
 }
 
-# under_way PORT ARGS...: an endless transfer has begun; ids in $tx and $rx. Nothing of it is kept: a
-# fast guest would fill its memory while the next command of this script starts.
+# under_way PORT ARGS...: start an endless transfer; the PIDs are in $tx and $rx. The output is
+# discarded: a fast guest would fill its memory while the next command of this script starts.
 under_way() {
 	_p=$1
 	shift
@@ -102,19 +103,20 @@ rdscat_misfortunes() {
 }
 
 rdscat_patience() {
-	# Longer quiet than the limit of silence, at either end: neither is dead.
-	listen 10.0.0.2:6201 -w 1
-	$A sh -c '(echo one; sleep 2; echo two) | rdscat -w 1 10.0.0.2:6201'
+	# Silence for longer than the limit, at either end: neither end is dead.
+	_w=${RDS_SLOW:-1}
+	listen 10.0.0.2:6201 -w "$_w"
+	$A sh -c "(echo one; sleep $((2 * _w)); echo two) | rdscat -w $_w 10.0.0.2:6201"
 	ended tools.rdscat_slow_input 0 $rx
 	if [ "$(cat "$T/got")" = "$(printf 'one\ntwo')" ]; then
 		ok tools.rdscat_slow_input_text
 	else
 		not_ok tools.rdscat_slow_input_text "$(cat "$T/got")"
 	fi
-	$B sh -c 'rdscat -w 1 -l 10.0.0.2:6202 2>/dev/null | (sleep 2; sha256sum)' >"$T/sum" &
+	$B sh -c "rdscat -w $_w -l 10.0.0.2:6202 2>/dev/null | (sleep $((2 * _w)); sha256sum)" >"$T/sum" &
 	rx=$!
 	wait_for 10 bound B 6202
-	$A rdscat -w 1 10.0.0.2:6202 <"$T/file" 2>"$T/tx.err"
+	$A rdscat -w "$_w" 10.0.0.2:6202 <"$T/file" 2>"$T/tx.err"
 	_rc=$?
 	wait $rx
 	if [ $_rc -eq 0 ] && [ "$(cat "$T/sum")" = "$(sha256sum <"$T/file")" ]; then
@@ -122,7 +124,7 @@ rdscat_patience() {
 	else
 		not_ok tools.rdscat_slow_output "exit $_rc: $(cat "$T/tx.err" "$T/sum")"
 	fi
-	# Progress belongs on stderr, and only where somebody looks.
+	# Progress is written to stderr, and without -v only to a terminal.
 	listen 10.0.0.2:6203
 	$A rdscat -v 10.0.0.2:6203 <"$T/file" >"$T/out" 2>"$T/tx.err"
 	wait $rx
@@ -134,30 +136,51 @@ rdscat_patience() {
 	fi
 }
 
-# The TCP connection below is reset again and again: everything arrives all the same.
+# unacked: the sender's namespace has an RDS connection with unacknowledged bytes
+unacked() {
+	$A ss -tnH state established '( sport = :16385 or dport = :16385 )' |
+		awk '$2 > 0 { f = 1 } END { exit !f }'
+}
+
+# cut_part: feed a part of the input to a link that loses all packets, and destroy the connection
+# when bytes are unacknowledged. The link works again before the rest of the part is sent.
+cut_part() {
+	tc -n A qdisc add dev veth0 root netem loss 100%
+	cat "$T/part" >&4 &
+	_feed=$!
+	if wait_for 20 unacked; then
+		_n=$($A ss -KtnH dst 10.0.0.2 '( sport = :16385 or dport = :16385 )' |
+			awk '$3 > 0' | wc -l)
+		[ "$_n" -eq 0 ] || _resets=$((_resets + 1))
+	fi
+	tc -n A qdisc del dev veth0 root
+	$B ss -KtnH dst 10.0.0.1 '( sport = :16385 or dport = :16385 )' >/dev/null
+	wait $_feed
+}
+
+# The TCP connection is reset repeatedly, and everything arrives. The input comes in parts, with a
+# reset in each but the first, so that no transfer is too fast to be cut.
 rdscat_resets() {
-	cat "$T/file" "$T/file" "$T/file" "$T/file" >"$T/file4"
 	listen 10.0.0.2:6301
-	$A rdscat 10.0.0.2:6301 <"$T/file4" 2>"$T/tx.err" &
+	head -c 4194304 "$T/file" >"$T/part"
+	mkfifo "$T/parts"
+	$A rdscat 10.0.0.2:6301 <"$T/parts" 2>"$T/tx.err" &
 	tx=$!
+	exec 4>"$T/parts"
+	cat "$T/part" >&4
 	_resets=0
-	wait_for 10 test -s "$T/got"
-	while kill -0 $tx 2>/dev/null && [ $_resets -lt 5 ]; do
-		$A ss -K dst 10.0.0.2 dport = 16385 >/dev/null 2>&1
-		$B ss -K dst 10.0.0.1 dport = 16385 >/dev/null 2>&1
-		_resets=$((_resets + 1))
-		_size=$(stat -c %s "$T/got")
-		wait_for 20 sh -c "[ \$(stat -c %s $T/got) -gt $_size ] || ! kill -0 $tx 2>/dev/null"
+	for _part in 1 2 3 4 5; do
+		cut_part
 	done
-	echo "# $_resets resets"
+	exec 4>&-
 	ended tools.rdscat_resets_sender 0 $tx
 	ended tools.rdscat_resets_receiver 0 $rx
-	if cmp -s "$T/file4" "$T/got"; then
+	check tools.rdscat_resets_made [ $_resets -eq 5 ]
+	if cat "$T/part" "$T/part" "$T/part" "$T/part" "$T/part" "$T/part" | cmp -s - "$T/got"; then
 		ok tools.rdscat_resets
 	else
 		not_ok tools.rdscat_resets "$(cat "$T/tx.err" "$T/rx.err" | tr '\n' ' ')"
 	fi
-	rm -f "$T/file4"
 }
 
 rdscat_cases() {

@@ -13,15 +13,15 @@ PATH=$RDS_BIN:$PATH
 T=$(mktemp -d /tmp/tools.XXXXXX) || exit 1
 ns_pair A B || exit 1
 
-# A fresh connection of in-tree RDS changes paths once it knows how many there are, and order
-# with it; what is tested here are the programs.
+# A new connection of in-tree RDS changes paths once it knows their number, and messages are
+# reordered then; these tests are of the programs.
 for _peer in 10.0.0.2 fd00::2; do
 	wait_for 30 $A rds-ping -c 1 $_peer >/dev/null || not_ok tools.warm_up "no ping to $_peer"
 done
 for _part in "$@"; do
 	${_part}_cases
 done
-# A connection of in-tree RDS keeps its namespace for ever; it must go, and not come back.
+# A connection of in-tree RDS keeps its namespace for ever; it must end, and not come up again.
 disconnected() {
 	for _ns in A B; do
 		ip netns exec $_ns ss -K sport = 16385 or dport = 16385 >/dev/null 2>&1

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Plays the other side of rds-stress with nothing but the documented bytes.
+"""The other side of rds-stress, from the documented bytes only.
 
     stresspeer.py active|passive|bogus|greedy SELF PEER PORT
     stresspeer.py options SELF - PORT
 
-active: dictates two seconds of verified requests. passive: acknowledges what an active side sends.
-bogus: the same as active, but one sequence number is wrong. greedy: asks for the impossible.
-options: listens and compares the option message of two active sides with the bytes on record.
+active: dictates verified requests until ENOUGH were answered in each direction. passive:
+acknowledges the requests of an active side, and prints "enough" after ENOUGH; then the active side
+is to end. bogus: like active, but one sequence number is wrong. greedy: requests impossible
+options. options: listens and compares the option message of two active sides with the recorded
+bytes.
 """
 import ctypes
 import select
@@ -21,7 +23,10 @@ libc = ctypes.CDLL(None, use_errno=True)
 HEADER = struct.Struct("!I4s4sHHHBB")
 REQ, ACK = 1, 2
 DEPTH, SIZE = 2, 500
-# The run on record: -t 1 -d 8 -q 1024 -a 1024 -T 3, addresses aside.
+ENOUGH = 40
+# Seconds; only a hang takes so long, on any machine.
+HANG_S = 100
+# The recorded run: -t 1 -d 8 -q 1024 -a 1024 -T 3, without its addresses.
 SHORT = ("00000008" "00000400" "00000400" "00000000" "%s" "%s" "%04x" "0001" "00000003"
          "00000000" "0000" "01" "0000" "01" "0000" "ff" "00" "00" "00000001" "00000000" "00000000")
 
@@ -40,7 +45,7 @@ def sockaddr(addr, port):
 
 
 class Rds:
-    """An RDS socket: Python itself does not know these addresses."""
+    """An RDS socket; Python's own methods do not know RDS addresses."""
 
     def __init__(self, addr, port):
         self.s = socket.socket(21, socket.SOCK_SEQPACKET, 0)
@@ -57,6 +62,15 @@ class Rds:
             return self.s.recv(1 << 20, socket.MSG_DONTWAIT) or None
         except BlockingIOError:
             return None
+
+
+    def must(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            data = self.wait(end - time.monotonic())
+            if data:
+                return data
+        sys.exit("nothing came within %d s" % seconds)
 
 
 class Side:
@@ -127,22 +141,19 @@ def active(me, peer, port, bogus):
     ctl = connect(peer, port)
     msg = options(me, peer, port)
     assert len(msg) == 59, len(msg)
-    # In two pieces: TCP promises no more.
+    # In two pieces: TCP does not keep message boundaries.
     ctl.sendall(msg[:20])
     time.sleep(0.1)
     ctl.sendall(msg[20:])
     ctl.sendall(b"\xa5")
     if ctl.recv(1) != b"\xa5":
         sys.exit("GO was not echoed")
-    # The wrong one has its time however slow the guest is.
-    end = time.monotonic() + (60 if bogus else 4)
-    time.sleep(2)
-    while time.monotonic() < end:
+    # The first request shows that the tasks of the other side have their sockets.
+    side.take(side.rds.must(HANG_S))
+    while side.acks < ENOUGH or side.requests < ENOUGH:
         while side.open < DEPTH:
             side.request()
-        data = side.rds.wait(0.2)
-        if data:
-            side.take(data)
+        side.take(side.rds.must(HANG_S))
         if bogus and side.acks > 20:
             side.request(seq=77777)
             break
@@ -155,8 +166,6 @@ def active(me, peer, port, bogus):
             pass
     ctl.close()
     print("%d requests acknowledged, %d requests received" % (side.acks, side.requests))
-    if side.acks < 10 or side.requests < 10:
-        sys.exit("too few")
 
 
 def passive(me, peer, port):
@@ -175,8 +184,10 @@ def passive(me, peer, port):
         data = side.rds.wait(0.1)
         if data:
             side.take(data)
+        if data and side.requests == ENOUGH:
+            print("enough", flush=True)
     print("%d requests" % side.requests)
-    if side.requests < 10:
+    if side.requests < ENOUGH:
         sys.exit("too few")
 
 
@@ -196,7 +207,7 @@ def check_options(me, port):
                                 "8", "-q", "1024", "-a", "1024", "-T", "3"] + extra,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         ctl = listener.accept()[0]
-        # The classic passive side wants the first 16 bytes from a single call.
+        # The classic passive side expects the first 16 bytes from a single call.
         got = ctl.recv(16)
         got += ctl.recv(len(want) - 16, socket.MSG_WAITALL)
         if got != want:

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A third transport, for tests: joins namespaces of one machine through memory.  It shows what
- * a transport has to do at least, and that the core needs no change for another one.
+ * A transport for tests: connects namespaces of one machine through memory.  It
+ * shows the least that a transport must implement, and that the core needs no
+ * change for another transport.
  *
- * A link is one connection.  End 0 dialled, end 1 was called.  The link's lock keeps both paths
- * while an upcall is made for either; path_close takes its path out under the same lock.
+ * A link is one connection.  End 0 dialled, end 1 accepted.  Upcalls for either
+ * path are made under the link's lock, and path_close removes its path from the
+ * link under the same lock, so that both paths exist during an upcall.
  */
 #include <linux/highmem.h>
 #include <linux/module.h>
@@ -25,8 +27,8 @@ struct test_link {
 	spinlock_t		lock;
 	struct rds_path		*end[2];
 	bool			dead;
-	struct net		*peer_net;	/* counted, until @dial has run */
-	struct rds_path_addr	peer_addr;	/* as the peer sees it */
+	struct net		*peer_net;	/* referenced until @dial ran */
+	struct rds_path_addr	peer_addr;	/* addresses of peer's path */
 	struct work_struct	dial;
 };
 
@@ -45,7 +47,10 @@ static DEFINE_MUTEX(test_nets_lock);
 static unsigned int test_net_id;
 static struct workqueue_struct *test_wq;
 
-/* The transport in use: one whose peers acknowledge at once, or like a device with RDMA */
+/*
+ * The transport registered: plain_transport, whose messages are acknowledged at
+ * once, or rdma_transport (owns_ack), which is like one of an RDMA device
+ */
 static const struct rds_transport *test_transport;
 
 static bool owns_ack;
@@ -62,7 +67,7 @@ static void link_put(struct test_link *link)
 		kfree(link);
 }
 
-/* The link carries nothing any more; one end of it goes, the other is told. */
+/* Mark the link dead, detach end @me, and report the other end's path lost. */
 static void link_leave(struct test_link *link, int me, enum rds_drop_reason why)
 {
 	spin_lock_bh(&link->lock);
@@ -74,14 +79,15 @@ static void link_leave(struct test_link *link, int me, enum rds_drop_reason why)
 	link_put(link);
 }
 
-static bool test_addr_local(struct net *net, const struct in6_addr *addr, u32 scope)
+static bool test_addr_local(struct net *net, const struct in6_addr *addr,
+			    u32 scope)
 {
 	if (ipv6_addr_v4mapped(addr))
 		return inet_addr_type(net, addr->s6_addr32[3]) == RTN_LOCAL;
 	return !scope && ipv6_chk_addr(net, addr, NULL, 0);
 }
 
-/* Another namespace that has the address, counted. */
+/* A namespace other than @not that has the address, with a reference. */
 static struct net *find_net(struct net *not, const struct in6_addr *addr)
 {
 	struct net *found = NULL;
@@ -99,20 +105,19 @@ static struct net *find_net(struct net *not, const struct in6_addr *addr)
 	return found;
 }
 
-/* Not in path_connect itself: its control mutex is held, and the peer's is about to be. */
+/*
+ * A work item, because path_connect is called with its path's control mutex
+ * held, and rds_path_incoming() takes that of the peer's path.
+ */
 static void link_dial(struct work_struct *work)
 {
 	struct test_link *link = container_of(work, struct test_link, dial);
 
-	if (!rds_path_incoming(test_transport, link->peer_net, &link->peer_addr, link))
+	if (!rds_path_incoming(test_transport, link->peer_net, &link->peer_addr,
+			       link))
 		link_leave(link, 1, RDS_DROP_PEER_RESET);
 	put_net(link->peer_net);
 	link_put(link);
-}
-
-static int test_path_init(struct rds_path *path)
-{
-	return 0;
 }
 
 static void test_path_free(struct rds_path *path)
@@ -152,9 +157,9 @@ static int test_path_connect(struct rds_path *path)
 	return 0;
 }
 
-static void test_path_attach(struct rds_path *path, void *conn)
+static void test_path_attach(struct rds_path *path, void *handle)
 {
-	struct test_link *link = conn;
+	struct test_link *link = handle;
 
 	path_join(path, link, 1);
 	spin_lock_bh(&link->lock);
@@ -179,13 +184,17 @@ static void test_path_close(struct rds_path *path, bool graceful)
 	tp->link = NULL;
 }
 
-static void test_conn_drop(struct net *net, void *conn)
+static void test_refuse(struct net *net, void *handle)
 {
-	link_leave(conn, 1, RDS_DROP_PEER_RESET);
+	link_leave(handle, 1, RDS_DROP_PEER_RESET);
 }
 
-/* Large payload is shared with the sender, but for pages that are a user's. */
-static struct page *share_page(const struct rds_tx_msg *m, const struct bio_vec *bv)
+/*
+ * A page of large payload for the receiver: the sender's page, or a copy if the
+ * page is lent by the user (MSG_ZEROCOPY).
+ */
+static struct page *share_page(const struct rds_tx_msg *m,
+			       const struct bio_vec *bv)
 {
 	struct page *page = bv->bv_page;
 
@@ -195,7 +204,8 @@ static struct page *share_page(const struct rds_tx_msg *m, const struct bio_vec 
 	}
 	page = alloc_page(GFP_ATOMIC);
 	if (page)
-		memcpy_page(page, bv->bv_offset, bv->bv_page, bv->bv_offset, bv->bv_len);
+		memcpy_page(page, bv->bv_offset, bv->bv_page, bv->bv_offset,
+			    bv->bv_len);
 	return page;
 }
 
@@ -226,10 +236,12 @@ static bool fill(struct rds_incoming *inc, const struct rds_tx_msg *m)
 	return true;
 }
 
-static bool deliver(struct rds_rx_batch *batch, struct rds_path *to, const struct rds_tx_msg *m)
+static bool deliver(struct rds_rx_batch *batch, struct rds_path *to,
+		    const struct rds_tx_msg *m)
 {
 	bool map = m->hdr->flags == RDS_WIRE_F_CONG;
-	struct rds_incoming *inc = rds_rx_alloc(to, m->bytes - sizeof(*m->hdr), map, GFP_ATOMIC);
+	struct rds_incoming *inc = rds_rx_alloc(to, m->bytes - sizeof(*m->hdr),
+						map, GFP_ATOMIC);
 
 	if (!inc || !fill(inc, m)) {
 		rds_rx_free(inc);
@@ -239,8 +251,9 @@ static bool deliver(struct rds_rx_batch *batch, struct rds_path *to, const struc
 	return true;
 }
 
-/* Without memory the link breaks, and the core sends again over the next one. */
-static enum rds_tx_result test_xmit(struct rds_path *path, struct rds_tx_batch *batch)
+/* Without memory the path is lost, and the core retransmits over a new link. */
+static enum rds_tx_result test_xmit(struct rds_path *path,
+				    struct rds_tx_batch *batch)
 {
 	struct test_path *tp = path->priv;
 	struct test_link *link = tp->link;
@@ -249,7 +262,8 @@ static enum rds_tx_result test_xmit(struct rds_path *path, struct rds_tx_batch *
 	spin_lock_bh(&link->lock);
 	if (!link->dead) {
 		rds_rx_begin(&rx, link->end[!tp->me]);
-		while (batch->cur && deliver(&rx, link->end[!tp->me], batch->cur))
+		while (batch->cur &&
+		       deliver(&rx, link->end[!tp->me], batch->cur))
 			rds_tx_advance(batch, batch->cur->bytes);
 		rds_rx_end(&rx);
 		rds_path_acked(path, batch->pos);
@@ -260,13 +274,17 @@ static enum rds_tx_result test_xmit(struct rds_path *path, struct rds_tx_batch *
 	return batch->cur ? RDS_TX_FAILED : RDS_TX_DONE;
 }
 
-/* One message of a transport that owns acknowledgements, with what comes before it */
-static bool rdma_send(struct rds_rx_batch *rx, struct rds_path *path, struct rds_path *to,
-		      struct rds_tx_batch *batch, u64 *acked)
+/*
+ * Send one message of a transport that owns acknowledgements: post its
+ * operations, then deliver it, unless it is silent or lose is set.
+ */
+static bool rdma_send(struct rds_rx_batch *rx, struct rds_path *path,
+		      struct rds_path *to, struct rds_tx_batch *batch,
+		      u64 *acked)
 {
 	struct rds_tx_msg *m = batch->cur;
 	u64 seq = be64_to_cpu(m->hdr->seq);
-	bool silent = m->ops && m->ops->silent;
+	bool silent = m->request && m->request->silent;
 
 	if (rds_test_post(path, m))
 		return false;
@@ -280,7 +298,8 @@ static bool rdma_send(struct rds_rx_batch *rx, struct rds_path *path, struct rds
 	return true;
 }
 
-static enum rds_tx_result rdma_xmit(struct rds_path *path, struct rds_tx_batch *batch)
+static enum rds_tx_result rdma_xmit(struct rds_path *path,
+				    struct rds_tx_batch *batch)
 {
 	struct test_path *tp = path->priv;
 	struct test_link *link = tp->link;
@@ -290,7 +309,8 @@ static enum rds_tx_result rdma_xmit(struct rds_path *path, struct rds_tx_batch *
 	spin_lock_bh(&link->lock);
 	if (!link->dead) {
 		rds_rx_begin(&rx, link->end[!tp->me]);
-		while (batch->cur && rdma_send(&rx, path, link->end[!tp->me], batch, &acked))
+		while (batch->cur &&
+		       rdma_send(&rx, path, link->end[!tp->me], batch, &acked))
 			;
 		rds_rx_end(&rx);
 		rds_path_acked(path, acked);
@@ -307,12 +327,11 @@ static enum rds_tx_result rdma_xmit(struct rds_path *path, struct rds_tx_batch *
 	.type		= RDS_TRANS_IB,		\
 	.path_priv_size	= sizeof(struct test_path), \
 	.addr_local	= test_addr_local,	\
-	.path_init	= test_path_init,	\
 	.path_free	= test_path_free,	\
 	.path_connect	= test_path_connect,	\
 	.path_attach	= test_path_attach,	\
 	.path_close	= test_path_close,	\
-	.conn_drop	= test_conn_drop
+	.refuse		= test_refuse
 
 static const struct rds_transport plain_transport = {
 	TEST_TRANSPORT,
@@ -325,18 +344,19 @@ static const struct rds_transport rdma_transport = {
 	TEST_TRANSPORT,
 	.caps		= RDS_CAP_NETNS | RDS_CAP_PREFER_LOOP | RDS_CAP_OWNS_ACK |
 			  RDS_CAP_LARGER_WINS,
-	.memop		= &test_memop_ops,
+	.memop		= &test_memop_vtable,
 	.xmit		= rdma_xmit,
 };
 
-/* Every connection of every namespace is lost. */
+/* Reset every connection of every namespace. */
 static int cut_set(const char *val, const struct kernel_param *kp)
 {
 	struct test_net *tn;
 
 	mutex_lock(&test_nets_lock);
 	list_for_each_entry(tn, &test_nets, node)
-		rds_path_reset_all(test_transport, tn->net, RDS_DROP_PEER_RESET);
+		rds_path_reset_all(test_transport, tn->net,
+				   RDS_DROP_PEER_RESET);
 	mutex_unlock(&test_nets_lock);
 	return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Remote memory operations of the test transport: the device is memcpy().  Keys are good in all
- * namespaces, operations are carried out when they are posted, or kept until the test says so.
+ * Remote memory operations of the test transport: the device is memcpy().  Keys
+ * are valid in all namespaces.  Operations are carried out when they are posted
+ * or, if hold is set, kept until finish is written to.
  */
 #include <linux/highmem.h>
 #include <linux/module.h>
@@ -22,12 +23,12 @@ struct test_mr {
 struct test_op {
 	struct list_head	node;
 	struct rds_path		*path;
-	struct rds_op		*op;
+	struct rds_tx_operation	*op;
 };
 
 static int fail_map;
 module_param(fail_map, int, 0644);
-MODULE_PARM_DESC(fail_map, "mr_map answers with this, if it is not 0");
+MODULE_PARM_DESC(fail_map, "mr_reg answers with this, if it is not 0");
 
 static bool hold;
 module_param(hold, bool, 0644);
@@ -47,12 +48,13 @@ MODULE_PARM_DESC(nr_executed, "operations carried out");
 
 static LIST_HEAD(mrs);
 static LIST_HEAD(held);
-static DEFINE_SPINLOCK(lock);		/* guards both lists */
-static DEFINE_MUTEX(finish_lock);	/* held while what was taken off the list is finished */
+static DEFINE_SPINLOCK(lock);		/* guards mrs and held */
+static DEFINE_MUTEX(finish_lock);	/* held while operations are ended */
 static u32 next_rkey = 0x1000;
 
-static int test_mr_map(struct net *net, const struct in6_addr *laddr, u32 scope,
-		       const struct rds_mem *mem, u32 rights, struct rds_mr_key *key)
+static int test_mr_reg(struct net *net, const struct in6_addr *laddr, u32 scope,
+		       const struct rds_mem *mem, u32 rights,
+		       struct rds_mr_key *key)
 {
 	struct test_mr *mr;
 
@@ -63,7 +65,8 @@ static int test_mr_map(struct net *net, const struct in6_addr *laddr, u32 scope,
 		return -ENOMEM;
 	mr->mem = mem;
 	mr->rights = rights;
-	mr->offset = get_random_u32_below(1 << 18) << PAGE_SHIFT | mem->bv[0].bv_offset;
+	mr->offset = get_random_u32_below(1 << 18) << PAGE_SHIFT |
+		     mem->bv[0].bv_offset;
 	if (rights & RDS_MR_USE_ONCE)
 		mr->offset |= RDS_MR_OFFSET_ONCE;
 	spin_lock_bh(&lock);
@@ -77,7 +80,7 @@ static int test_mr_map(struct net *net, const struct in6_addr *laddr, u32 scope,
 	return 0;
 }
 
-static void test_mr_unmap(void *handle)
+static void test_mr_dereg(void *handle)
 {
 	struct test_mr *mr = handle;
 
@@ -92,20 +95,20 @@ static void test_mr_flush(struct net *net)
 {
 }
 
-static int test_op_check(struct net *net, const struct in6_addr *laddr, u32 scope,
-			 const struct rds_op *op)
+static int test_op_check(struct net *net, const struct in6_addr *laddr,
+			 u32 scope, const struct rds_tx_operation *op)
 {
 	return op->masked ? -EOPNOTSUPP : 0;
 }
 
-const struct rds_memop_ops test_memop_ops = {
-	.mr_map		= test_mr_map,
-	.mr_unmap	= test_mr_unmap,
+const struct rds_memop_vtable test_memop_vtable = {
+	.mr_reg		= test_mr_reg,
+	.mr_dereg	= test_mr_dereg,
 	.mr_flush	= test_mr_flush,
 	.op_check	= test_op_check,
 };
 
-/* Memory at an offset, and how much of it there is in one piece */
+/* The memory at @off; @len is cut to the bytes that are contiguous there. */
 static u8 *mem_at(const struct rds_mem *mem, u32 off, u32 *len)
 {
 	unsigned int i;
@@ -122,8 +125,8 @@ static u8 *mem_at(const struct rds_mem *mem, u32 off, u32 *len)
 	return NULL;
 }
 
-static void copy(const struct rds_mem *to, u32 to_off, const struct rds_mem *from, u32 from_off,
-		 u32 len)
+static void copy(const struct rds_mem *to, u32 to_off,
+		 const struct rds_mem *from, u32 from_off, u32 len)
 {
 	while (len) {
 		u32 part = len;
@@ -137,17 +140,18 @@ static void copy(const struct rds_mem *to, u32 to_off, const struct rds_mem *fro
 	}
 }
 
-static u64 atomic_new(const struct rds_op *op, u64 old)
+static u64 atomic_new(const struct rds_tx_operation *op, u64 old)
 {
 	if (op->kind == RDS_OP_FADD)
 		return old + op->add;
 	return old == op->compare ? op->swap : old;
 }
 
-static enum rds_op_status execute(const struct rds_op *op)
+static enum rds_operation_status execute(const struct rds_tx_operation *op)
 {
-	u32 need = op->kind == RDS_OP_READ ? RDS_MR_REMOTE_READ : RDS_MR_REMOTE_WRITE;
-	enum rds_op_status status = RDS_OP_REMOTE_ERROR;
+	u32 need = op->kind == RDS_OP_READ ? RDS_MR_REMOTE_READ :
+					     RDS_MR_REMOTE_WRITE;
+	enum rds_operation_status status = RDS_OP_REMOTE_ERROR;
 	struct test_mr *mr;
 	u64 off, val;
 	u32 len = 8;
@@ -155,8 +159,9 @@ static enum rds_op_status execute(const struct rds_op *op)
 	spin_lock_bh(&lock);
 	list_for_each_entry(mr, &mrs, node) {
 		off = op->raddr - mr->offset;
-		if (mr->rkey != op->rkey || !(mr->rights & need) || op->raddr < mr->offset ||
-		    off > mr->mem->bytes || op->bytes > mr->mem->bytes - off)
+		if (mr->rkey != op->rkey || !(mr->rights & need) ||
+		    op->raddr < mr->offset || off > mr->mem->bytes ||
+		    op->bytes > mr->mem->bytes - off)
 			continue;
 		if (op->kind == RDS_OP_WRITE)
 			copy(mr->mem, off, op->mem, 0, op->bytes);
@@ -175,21 +180,21 @@ static enum rds_op_status execute(const struct rds_op *op)
 	return status;
 }
 
-static bool post(struct rds_path *path, struct rds_op *op)
+static bool post(struct rds_path *path, struct rds_tx_operation *op)
 {
 	struct test_op *to;
 
 	if (!op)
 		return true;
 	if (!hold) {
-		rds_op_get(op);
-		rds_op_done(path, op, execute(op));
+		rds_operation_get(op);
+		rds_operation_done(path, op, execute(op));
 		return true;
 	}
 	to = kmalloc(sizeof(*to), GFP_ATOMIC);
 	if (!to)
 		return false;
-	rds_op_get(op);
+	rds_operation_get(op);
 	to->path = path;
 	to->op = op;
 	spin_lock_bh(&lock);
@@ -200,20 +205,20 @@ static bool post(struct rds_path *path, struct rds_op *op)
 }
 
 /**
- * rds_test_post - post the operations of a message, if it has any that are not
- * @path: path it goes over
+ * rds_test_post - post the operations of a message, unless posted already
+ * @path: path that sends the message
  * @m: the message
  *
  * Return: 0 or -ENOMEM.
  */
 int rds_test_post(struct rds_path *path, struct rds_tx_msg *m)
 {
-	struct rds_tx_ops *ops = m->ops;
+	struct rds_tx_request *req = m->request;
 
-	if (!ops || ops->posted)
+	if (!req || req->posted)
 		return 0;
-	ops->posted = true;
-	return post(path, ops->rdma) && post(path, ops->atomic) ? 0 : -ENOMEM;
+	req->posted = true;
+	return post(path, req->rdma) && post(path, req->atomic) ? 0 : -ENOMEM;
 }
 
 static struct test_op *take(struct rds_path *path)
@@ -240,17 +245,17 @@ static void finish_all(struct rds_path *path, int status)
 	mutex_lock(&finish_lock);
 	while ((to = take(path))) {
 		if (status == RDS_OP_SUCCESS)
-			rds_op_done(to->path, to->op, execute(to->op));
+			rds_operation_done(to->path, to->op, execute(to->op));
 		else
-			rds_op_done(to->path, to->op, status);
+			rds_operation_done(to->path, to->op, status);
 		kfree(to);
 	}
 	mutex_unlock(&finish_lock);
 }
 
 /**
- * rds_test_drop - a path closes: its operations are cut
- * @path: the path
+ * rds_test_drop - end the held operations of a path as dropped
+ * @path: path that is being closed
  */
 void rds_test_drop(struct rds_path *path)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Remote memory as programs use it, between two namespaces over rds_test.ko with owns_ack=1."""
+"""The user ABI of remote memory, between two namespaces over rds_test.ko with owns_ack=1."""
 import ctypes
 import errno
 import mmap
@@ -82,7 +82,7 @@ class Sock:
     def recv(self, control=1024):
         end = now() + 10
         while now() < end and self.wait():
-            # a congestion map that came shows as something to read, once
+            # A congestion map that arrived makes the socket readable, once.
             try:
                 return self.s.recvmsg(MIB, control)
             except BlockingIOError:
@@ -108,7 +108,7 @@ class Sock:
         return False
 
     def retrans(self):
-        """Bytes of RDS_INFO_RETRANS_MESSAGES of its namespace: what waits for an acknowledgement"""
+        """Size of the namespace's RDS_INFO_RETRANS_MESSAGES: messages not acknowledged yet."""
         size = ctypes.c_int(0)
         libc.getsockopt(self.s.fileno(), SOL_RDS, RETRANS, None, ctypes.byref(size))
         return size.value
@@ -119,7 +119,7 @@ def notes(got):
 
 
 def args(cookie, vec, flags, token=1, off=0, remote=None):
-    """An RDMA_ARGS; the vector is kept alive by the caller's frame through ctypes' cache."""
+    """An RDMA_ARGS control message; KEEP holds its vector until the next test."""
     raw = b"".join(struct.pack("2Q", a, n) for a, n in vec)
     buf = ctypes.create_string_buffer(raw, max(1, len(raw)))
     KEEP.append(buf)
@@ -153,7 +153,7 @@ def same(got, want, what="value"):
 
 
 def until(fn, seconds=10):
-    """For what no descriptor tells of."""
+    """Wait until fn() is true, for events without a file descriptor; false after the time."""
     end = now() + seconds
     while not fn():
         if now() > end:
@@ -175,7 +175,7 @@ def nothing_left():
 
 
 class Pair:
-    """A target with a key, and a user of it."""
+    """A target socket with a key of its memory, and a socket that uses the key."""
 
     def __init__(self, size=4 * PAGE, flags=RW, local=4 * PAGE):
         self.a, self.b = Sock(A), Sock(B)
@@ -223,10 +223,10 @@ def t_vectors():
     ok = fails(errno.EINVAL, send, []) & fails(errno.EMSGSIZE, send, [(at, 1)] * 1025)
     ok &= fails(errno.EINVAL, send, [(at, 64)], 63) & fails(errno.EINVAL, send, [(at, 0)])
     ok &= fails(errno.EMSGSIZE, send, [(at, MIB)], MIB + 1)
-    # most pieces, in most pages: each of these touches two
+    # the most pieces in the most pages: each piece touches two pages
     send([(at + i % 255 * PAGE + PAGE - 1, 2) for i in range(1024)])
     ok &= same(p.b.statuses(1), [(1, OK)]) & same(pins(), 256, "pins")
-    # neighbours share the page they meet in, and are charged for it once
+    # neighbouring pieces share pages, and each page is pinned once
     param("hold", 1)
     send([(at + i * 64, 64) for i in range(1024)])
     ok &= until(lambda: param("nr_held") == 1) & same(pins(), 256 + 16, "pins")
@@ -261,7 +261,7 @@ def t_rights():
 
 
 def t_untouched_then_written():
-    # nobody has touched the memory yet when it is pinned, and it is pinned to be read
+    # The memory is pinned for reading before it is first touched; the process writes it later.
     p = Pair(flags=0)
     p.mem[:4] = b"late"
     p.read(4)
@@ -298,7 +298,7 @@ def t_get_mr_errors():
         ok &= fails(err, s.send, s, b"x", (MAP, struct.pack("4Q", m.addr, 1, 0, 0)))
     param("fail_map", 0)
     ok &= same(pins(), 0, "pins") & same(param("nr_keys"), 0, "keys")
-    # the zero page, where a kernel pins that, is not counted
+    # ro is the zero page: where a kernel pins it, the pin may not be counted
     s.get_mr(ro.addr, 1)
     return ok and pins() in (0, 1)
 
@@ -342,7 +342,7 @@ def t_dest():
     ok &= fails(errno.EINVAL, b.send, a, b"x", dest)
     ok &= fails(errno.EINVAL, a.send, b, b"x", dest, args(key, [(mem.addr, 1)], RW))
     a.free_mr(key)
-    # one that fails after its key was made leaves no key
+    # a send that fails after its key was made leaves no key
     again = (MAP, struct.pack("4Q", mem.addr, PAGE, 0, 0))
     ok &= fails(errno.EINVAL, a.send, b, b"x", again, again)
     return ok & fails(errno.EINVAL, a.send, b, b"x", dest) & same(param("nr_keys"), 0, "keys")
@@ -376,7 +376,7 @@ def t_silent():
     param("finish", OTHER)
     ok &= same(p.b.statuses(1), [(1, OTHER)]) & same(p.b.retrans(), 0, "bytes")
     param("hold", 0)
-    # with payload it is sent all the same
+    # a silent message with payload is sent nevertheless
     p.write(b"ghi", SILENT, b"payload")
     return ok & same(p.a.recv()[0], b"payload") & p.b.empty()
 
@@ -467,7 +467,7 @@ def t_killed():
 
 
 def connect(p):
-    """Something arrived, so the connection is there."""
+    """Bring up the connection: send a message and receive it."""
     p.b.send(p.a, b"hello")
     return same(p.a.recv()[0], b"hello")
 
@@ -480,13 +480,13 @@ def t_cut_under_way():
     p.write(b"abc")
     p.write(b"abc", NOTIFY | SILENT, b"", token=2)
     ok &= until(lambda: param("nr_held") == 2)
-    # what is sent again from here on arrives
+    # from here on retransmitted messages are delivered
     param("lose", 0)
     param("cut", 1)
     ok &= same(sorted(p.b.statuses(2)), [(1, DROPPED), (2, DROPPED)])
     param("hold", 0)
     ok &= connect(p)
-    # the message went with its operation
+    # the messages were dropped together with their operations
     return ok & p.a.empty() & p.b.empty() & same(p.mem[:3], bytes(3))
 
 
@@ -519,7 +519,7 @@ def t_cut_again_and_again():
 
 
 def limited(limit, fn):
-    """In a child without privileges: the errno of fn, 0 if it has none."""
+    """Run fn in an unprivileged child with RLIMIT_MEMLOCK limit; returns its errno, or 0."""
     pid = os.fork()
     if not pid:
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (limit, limit))

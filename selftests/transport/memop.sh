@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The core's half of remote memory, over the test transport: its device is memcpy(), and holds
-# operations, loses messages and cuts connections when it is told to.
+# The core's part of remote memory, over the test transport, whose device is memcpy(). On request
+# the transport holds operations, loses messages and cuts connections.
 set -u
 . selftests/lib/lib.sh
 

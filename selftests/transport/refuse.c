@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Transports the core must not take.  What it says to each can be read from
- * /sys/module/rds_test/parameters/refused.
+ * Transports that the core must refuse.  The result of each registration can be
+ * read from /sys/module/rds_test/parameters/refused.
  */
 #include <linux/module.h>
 #include <net/rds/transport.h>
@@ -14,14 +14,15 @@ module_param_array(refused, int, &nr_refused, 0444);
 MODULE_PARM_DESC(refused, "results for: another version, another size, an op missing, a name too long, a slot that is taken");
 
 /**
- * rds_test_refusals - register what is wrong in one respect each
- * @good: registered already
+ * rds_test_refusals - register transports that are wrong in one respect each
+ * @good: valid transport, registered already
  */
 void rds_test_refusals(const struct rds_transport *good)
 {
 	struct rds_transport wrong = *good;
 
-	refused[0] = __rds_transport_register(good, RDS_TRANSPORT_API + 1, sizeof(*good));
+	refused[0] = __rds_transport_register(good, RDS_TRANSPORT_API + 1,
+					      sizeof(*good));
 	refused[1] = __rds_transport_register(good, RDS_TRANSPORT_API,
 					      sizeof(*good) - sizeof(void *));
 	wrong.xmit = NULL;

@@ -10,7 +10,7 @@ static void reset(void)
 	memset(other, 0, sizeof(other));
 }
 
-/* Byte and value of a bit, as they are on the wire */
+/* Byte and value of each port's bit on the wire */
 static void bit_places(void)
 {
 	static const struct { u16 port, byte; u8 value; } rows[] = {
@@ -81,7 +81,7 @@ static void groups_add_up(void)
 	EXPECT_EQ(rds_congmap_cleared_groups(map, other), 1ULL << 3 | 1ULL << 5 | 1ULL << 63);
 }
 
-/* A group is reported although another port of it is still, or newly, congested. */
+/* A group is reported even if another port of the group is congested. */
 static void group_with_another_port_set(void)
 {
 	reset();

@@ -24,14 +24,16 @@ static void takes_what_there_is(void)
 	EXPECT_EQ(c.send, 0);
 }
 
-/* What is announced is what can be taken. */
+/* rds_rdma_credit_some() is true only if rds_rdma_credit_take() gives one. */
 static void some_means_some(void)
 {
 	u32 send, posted;
 
 	for (send = 0; send < 3; send++) {
 		for (posted = 0; posted < 2; posted++) {
-			struct rds_rdma_credit c = { .on = true, .send = send, .posted = posted };
+			struct rds_rdma_credit c = { .on = true,
+						     .send = send,
+						     .posted = posted };
 			bool some = rds_rdma_credit_some(&c);
 
 			EXPECT(some == (rds_rdma_credit_take(&c, 1) == 1), "%u to send, %u to tell",
@@ -40,7 +42,7 @@ static void some_means_some(void)
 	}
 }
 
-/* Two ends with nothing to grant would otherwise use up everything and both wait. */
+/* The last credit is kept for a frame that grants credits: no deadlock. */
 static void last_is_for_credits(void)
 {
 	struct rds_rdma_credit c = { .on = true, .send = 3 };
@@ -81,7 +83,7 @@ static void due_by_size_of_ring(void)
 
 struct end {
 	struct rds_rdma_credit	c;
-	u32			used;	/* receives taken up that are not posted again */
+	u32			used;	/* used receives, not posted again */
 	u32			got;
 };
 
@@ -96,7 +98,10 @@ static int send_frame(struct end *a, struct end *b)
 	return 1;
 }
 
-/* As recv.c does: posted again by the quarter, told when due. */
+/*
+ * The rules of recv.c: post used receives again once they are a quarter of the
+ * ring, announce posted receives when that is due.
+ */
 static void end_of_run(struct end *a, struct end *b, u32 ring)
 {
 	if (a->used * 4 >= ring) {
@@ -107,7 +112,7 @@ static void end_of_run(struct end *a, struct end *b, u32 ring)
 		send_frame(a, b);
 }
 
-/* One end floods, the other only says what it must: this never comes to rest. */
+/* One end floods, the other sends only credits: the flood never stops. */
 static void flood_never_stops(void)
 {
 	u32 ring = 16, idle = 0, i;

@@ -7,7 +7,8 @@
 static void table_lengths(void)
 {
 	static const signed char len[256] = {
-		[1] = 4, [2] = 4, [3] = 8, [4] = 8, [5] = 2, [6] = 4, [8] = 1,
+		[1] = 4, [2] = 4, [3] = 8, [4] = 8, [5] = 2, [6] = 4, [7] = 4,
+		[8] = 1, [9] = 8,
 	};
 	unsigned int type;
 
@@ -23,34 +24,40 @@ static void table_lengths(void)
 	}
 }
 
-/* What the iterator makes of an area: the types it returns, in order. */
+/* An extension area, and the types that the iterator returns, in order. */
 struct walk {
 	const char	*what;
+	bool		data;
 	u8		area[RDS_EXTHDR_SPACE];
 	unsigned int	n;
 	u8		types[RDS_EXTHDR_SPACE];
 };
 
 static const struct walk walks[] = {
-	{ "empty", AREA(0), 0, { 0 } },
-	{ "nothing behind a terminator", AREA(0, 5, 0, 8), 0, { 0 } },
-	{ "one", AREA(5, 0, 8), 1, { 5 } },
-	{ "a full handshake", AREA(5, 0, 8, 6, 1, 2, 3, 4, 8, 0), 3, { 5, 6, 8 } },
-	{ "an exactly full area has no terminator",
+	{ "empty", false, AREA(0), 0, { 0 } },
+	{ "nothing behind a terminator", false, AREA(0, 5, 0, 8), 0, { 0 } },
+	{ "one", false, AREA(5, 0, 8), 1, { 5 } },
+	{ "a full handshake", false, AREA(5, 0, 8, 6, 1, 2, 3, 4, 8, 0), 3, { 5, 6, 8 } },
+	{ "an exactly full area has no terminator", false,
 	  AREA(3, 1, 2, 3, 4, 5, 6, 7, 8, 6, 1, 2, 3, 4, 8, 9), 3, { 3, 6, 8 } },
-	{ "type 16 hides what follows", AREA(16, 5, 0, 8), 0, { 0 } },
-	{ "type 255 hides what follows", AREA(5, 0, 8, 255, 6, 1, 2, 3, 4), 1, { 5 } },
-	{ "type 7 has no body", AREA(7, 5, 0, 8), 2, { 7, 5 } },
-	{ "type 9 has no body", AREA(9, 5, 0, 8), 2, { 9, 5 } },
-	{ "types 7 and 9 to 15", AREA(7, 9, 10, 11, 12, 13, 14, 15, 5, 0, 2), 9,
+	{ "type 16 hides what follows", false, AREA(16, 5, 0, 8), 0, { 0 } },
+	{ "type 255 hides what follows", false, AREA(5, 0, 8, 255, 6, 1, 2, 3, 4), 1, { 5 } },
+	{ "CAP_BITS in a handshake has no body", false, AREA(7, 5, 0, 8), 2, { 7, 5 } },
+	{ "CSUM in a handshake has no body", false, AREA(9, 5, 0, 8), 2, { 9, 5 } },
+	{ "CAP_BITS in a data message", true, AREA(7, 3, 2, 3, 2, 5, 0, 8), 2, { 7, 5 } },
+	{ "CSUM in a data message", true, AREA(9, 3, 2, 3, 2, 1, 2, 3, 4, 5, 0, 8), 2, { 9, 5 } },
+	{ "CSUM behind RDMA", true, AREA(2, 1, 2, 3, 4, 9, 3, 2, 3, 2, 1, 2, 3, 4), 2, { 2, 9 } },
+	{ "CSUM that would run out", true, AREA(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 9, 2, 2, 2, 2, 2), 2,
+	  { 1, 1 } },
+	{ "types 7 and 9 to 15", false, AREA(7, 9, 10, 11, 12, 13, 14, 15, 5, 0, 2), 9,
 	  { 7, 9, 10, 11, 12, 13, 14, 15, 5 } },
-	{ "an unknown type in the last byte", AREA(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 7),
-	  4, { 1, 1, 1, 7 } },
-	{ "a body that would run out", AREA(3, 0, 0, 0, 0, 0, 0, 0, 0, 3, 1, 1, 1, 1, 1, 1), 1,
+	{ "an unknown type in the last byte", false, AREA(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 10),
+	  4, { 1, 1, 1, 10 } },
+	{ "a body that would run out", false, AREA(3, 0, 0, 0, 0, 0, 0, 0, 0, 3, 1, 1, 1, 1, 1, 1), 1,
 	  { 3 } },
-	{ "a type without its body in the last byte",
+	{ "a type without its body in the last byte", false,
 	  AREA(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 8), 3, { 1, 1, 1 } },
-	{ "two that fill all but two bytes", AREA(2, 1, 1, 1, 1, 4, 0, 0, 0, 9, 1), 2, { 2, 4 } },
+	{ "two that fill all but two bytes", false, AREA(2, 1, 1, 1, 1, 4, 0, 0, 0, 9, 1), 2, { 2, 4 } },
 };
 
 static void walk_areas(void)
@@ -63,7 +70,7 @@ static void walk_areas(void)
 		struct rds_ext ext;
 		unsigned int n = 0;
 
-		rds_ext_iter_init(&it, w->area);
+		rds_ext_iter_init(&it, w->area, w->data);
 		while (rds_ext_next(&it, &ext)) {
 			EXPECT(n < w->n && ext.type == w->types[n], "%s: element %u is type %u",
 			       w->what, n, ext.type);
@@ -78,11 +85,12 @@ static void walk_areas(void)
 
 static void body_is_in_place(void)
 {
-	static const u8 area[RDS_EXTHDR_SPACE] = AREA(5, 0x12, 0x34, 6, 9, 8, 7, 6);
+	static const u8 area[RDS_EXTHDR_SPACE] = AREA(5, 0x12, 0x34, 6, 9, 8, 7,
+						      6);
 	struct rds_ext_iter it;
 	struct rds_ext ext;
 
-	rds_ext_iter_init(&it, area);
+	rds_ext_iter_init(&it, area, false);
 	EXPECT_EQ(rds_ext_next(&it, &ext), 1);
 	EXPECT(ext.body == area + 1 && ext.len == 2, "body of NPATHS");
 	EXPECT_EQ(rds_ext_next(&it, &ext), 1);
@@ -93,7 +101,8 @@ static void body_is_in_place(void)
 static void append_fits_or_not(void)
 {
 	static const u8 body[RDS_EXT_BODY_MAX] = { 1, 2, 3, 4, 5, 6, 7, 8 };
-	static const u8 want[RDS_EXTHDR_SPACE] = AREA(2, 1, 2, 3, 4, 4, 1, 2, 3, 4, 5, 6, 7, 8);
+	static const u8 want[RDS_EXTHDR_SPACE] = AREA(2, 1, 2, 3, 4, 4, 1, 2, 3,
+						      4, 5, 6, 7, 8);
 	u8 area[RDS_EXTHDR_SPACE] = { 0 };
 	unsigned int used = 0;
 
@@ -114,7 +123,7 @@ static void append_refuses_unknown(void)
 	unsigned int used = 0;
 
 	EXPECT(!rds_ext_append(area, &used, RDS_EXT_NONE, area), "type 0");
-	EXPECT(!rds_ext_append(area, &used, 7, area), "type 7");
+	EXPECT(!rds_ext_append(area, &used, 10, area), "type 10");
 	EXPECT(!rds_ext_append(area, &used, RDS_EXT_MAX, area), "type 16");
 	EXPECT(!rds_ext_append(area, &used, 261, area), "type 261");
 	EXPECT_EQ(used, 0);
@@ -124,8 +133,10 @@ static void append_refuses_unknown(void)
 
 static void handshake_bytes(void)
 {
-	static const u8 with[RDS_EXTHDR_SPACE] = AREA(5, 0, 8, 6, 0xde, 0xad, 0xbe, 0xef, 8, 0);
-	static const u8 without[RDS_EXTHDR_SPACE] = AREA(5, 0, 1, 6, 0, 0, 0, 9);
+	static const u8 with[RDS_EXTHDR_SPACE] = AREA(5, 0, 8, 6, 0xde, 0xad,
+						      0xbe, 0xef, 8, 0);
+	static const u8 without[RDS_EXTHDR_SPACE] = AREA(5, 0, 1, 6, 0, 0, 0,
+							 9);
 	u8 area[RDS_EXTHDR_SPACE];
 
 	memset(area, 0xff, sizeof(area));
@@ -156,7 +167,7 @@ static const struct shake shakes[] = {
 	{ "RDMA means nothing here", AREA(2, 5, 0, 8, 8, 6, 0, 0, 0, 1),
 	  { .has_gen = true, .gen = 1, .unknown = 1 } },
 	{ "the last of two counts", AREA(5, 0, 8, 5, 0, 2), { .npaths = 2, .has_npaths = true } },
-	{ "cut off by the end", AREA(3, 0, 0, 0, 0, 0, 0, 0, 0, 7, 7, 7, 6, 1, 2, 3),
+	{ "cut off by the end", AREA(3, 0, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 6, 1, 2, 3),
 	  { .unknown = 4 } },
 };
 
@@ -170,12 +181,14 @@ static void handshake_parse(void)
 
 		memset(&got, 0xff, sizeof(got));
 		rds_handshake_parse(shakes[i].area, &got);
-		EXPECT(got.has_npaths == w->has_npaths && got.npaths == w->npaths &&
-		       got.has_gen == w->has_gen && got.gen == w->gen &&
-		       got.sport_idx == w->sport_idx && got.unknown == w->unknown,
-		       "%s: npaths %d/%u gen %d/%u sport_idx %d unknown %u", shakes[i].what,
-		       got.has_npaths, got.npaths, got.has_gen, got.gen, got.sport_idx,
-		       got.unknown);
+		EXPECT(got.has_npaths == w->has_npaths &&
+			       got.npaths == w->npaths &&
+			       got.has_gen == w->has_gen && got.gen == w->gen &&
+			       got.sport_idx == w->sport_idx &&
+			       got.unknown == w->unknown,
+		       "%s: npaths %d/%u gen %d/%u sport_idx %d unknown %u",
+		       shakes[i].what, got.has_npaths, got.npaths, got.has_gen,
+		       got.gen, got.sport_idx, got.unknown);
 	}
 }
 

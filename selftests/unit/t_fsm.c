@@ -2,11 +2,11 @@
 #include "conn/fsm.h"
 #include "unit.h"
 
-/* Every transition there is; all others are refused. */
+/* All legal transitions; every other transition is refused. */
 static const struct {
-	enum rds_path_state	from;
-	enum rds_path_event	event;
-	enum rds_path_state	to;
+	enum rds_cpath_state	from;
+	enum rds_cpath_event	event;
+	enum rds_cpath_state	to;
 } legal[] = {
 	{ RDS_PATH_DOWN,	RDS_EV_DIAL,	RDS_PATH_CONNECTING },
 	{ RDS_PATH_DOWN,	RDS_EV_CLAIM,	RDS_PATH_CONNECTING },
@@ -29,12 +29,12 @@ static void whole_table(void)
 			for (i = 0; i < ARRAY_SIZE(legal); i++)
 				if (legal[i].from == s && legal[i].event == e)
 					want = legal[i].to;
-			EXPECT(rds_path_next(s, e) == want, "state %d, event %d: %d, not %d", s, e,
-			       rds_path_next(s, e), want);
+			EXPECT(rds_cpath_next(s, e) == want, "state %d, event %d: %d, not %d", s, e,
+			       rds_cpath_next(s, e), want);
 		}
 }
 
-/* What a worker and a transport do to a path that is wanted: the event that brings it on */
+/* The event by which worker and transport bring a wanted path forward */
 static const int onward[RDS_PATH_NR_STATES] = {
 	[RDS_PATH_DOWN]		= RDS_EV_DIAL,
 	[RDS_PATH_CONNECTING]	= RDS_EV_UP,
@@ -49,7 +49,7 @@ static u32 rnd(u32 below)
 	return (seed >> 16) % below;
 }
 
-/* However a path got where it is, it comes up in three steps, unless it was killed. */
+/* From each state but DEAD a path is UP after at most three events. */
 static void back_to_up(void)
 {
 	unsigned int seen = 0, walk, step;
@@ -58,7 +58,7 @@ static void back_to_up(void)
 		int s = RDS_PATH_DOWN, n;
 
 		for (step = rnd(12); step; step--) {
-			int next = rds_path_next(s, rnd(RDS_PATH_NR_EVENTS));
+			int next = rds_cpath_next(s, rnd(RDS_PATH_NR_EVENTS));
 
 			if (next >= 0)
 				s = next;
@@ -67,7 +67,7 @@ static void back_to_up(void)
 		if (s == RDS_PATH_DEAD)
 			continue;
 		for (n = 0; s != RDS_PATH_UP && n < 3; n++)
-			s = rds_path_next(s, onward[s]);
+			s = rds_cpath_next(s, onward[s]);
 		EXPECT(s == RDS_PATH_UP, "ended in state %d", s);
 	}
 	EXPECT_EQ(seen, (1 << RDS_PATH_NR_STATES) - 1);
@@ -78,9 +78,9 @@ static void dead_stays_dead(void)
 	int s, e;
 
 	for (e = 0; e < RDS_PATH_NR_EVENTS; e++)
-		EXPECT(rds_path_next(RDS_PATH_DEAD, e) < 0, "event %d", e);
+		EXPECT(rds_cpath_next(RDS_PATH_DEAD, e) < 0, "event %d", e);
 	for (s = 0; s < RDS_PATH_NR_STATES; s++)
-		EXPECT((rds_path_next(s, RDS_EV_KILL) >= 0) == (s == RDS_PATH_DOWN),
+		EXPECT((rds_cpath_next(s, RDS_EV_KILL) >= 0) == (s == RDS_PATH_DOWN),
 		       "killed in state %d", s);
 }
 
@@ -90,8 +90,8 @@ static void names(void)
 
 	for (s = 0; s < RDS_PATH_NR_STATES; s++)
 		for (t = 0; t < s; t++)
-			EXPECT(strcmp(rds_path_state_name(s), rds_path_state_name(t)),
-			       "states %d and %d are both %s", s, t, rds_path_state_name(s));
+			EXPECT(strcmp(rds_cpath_state_name(s), rds_cpath_state_name(t)),
+			       "states %d and %d are both %s", s, t, rds_cpath_state_name(s));
 }
 
 UNIT_CASES(

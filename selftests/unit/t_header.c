@@ -2,7 +2,8 @@
 #include "proto/header.h"
 #include "unit.h"
 
-static void check_bytes(const struct rds_wire_header *h, const u8 want[sizeof(*h)])
+static void check_bytes(const struct rds_wire_header *h,
+			const u8 want[sizeof(*h)])
 {
 	const u8 *got = (const u8 *)h;
 	size_t i;
@@ -11,7 +12,7 @@ static void check_bytes(const struct rds_wire_header *h, const u8 want[sizeof(*h
 		EXPECT(got[i] == want[i], "byte %zu is %02x, not %02x", i, got[i], want[i]);
 }
 
-/* Each field alone, with every byte of it different, lands where it belongs and nowhere else. */
+/* Offset and byte order of each field: the bytes of a field all differ. */
 static void init_layout(void)
 {
 	static const u8 want[48] = {
@@ -69,7 +70,7 @@ static void decode_extremes(void)
 	EXPECT_EQ(info.credit, 0xff);
 }
 
-/* A map is recognised by equality: any bit beside it makes an ordinary message. */
+/* A map has CONG and no other flag; any other message is an ordinary one. */
 static void cong_map_equality(void)
 {
 	unsigned int flags;
@@ -111,7 +112,7 @@ static void csum_zero_accepted(void)
 	EXPECT(rds_header_csum_ok(&h), "zero means no checksum");
 }
 
-/* Each single bit of the header counts, the extension area included. */
+/* The checksum covers each bit of the header and of the extension area. */
 static void csum_every_bit(void)
 {
 	struct rds_wire_header h;

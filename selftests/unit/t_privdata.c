@@ -21,8 +21,9 @@ static const struct rds_rdma_peer v6 = {
 static void build_ipv4(void)
 {
 	static const u8 want[RDS_RDMA_PD_IPV4] = {
-		192, 168, 60, 1, 192, 168, 60, 2, 3, 1, 0, 3, 7, 0, 0, 0,
-		0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0, 1, 2, 3, 0xca, 0xfe, 0xba, 0xbe,
+		192,  168,  60, 1, 192, 168,  60,   2,	  3,	1,    0,
+		3,    7,    0,	0, 0,	0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
+		0x77, 0x88, 0,	1, 2,	3,    0xca, 0xfe, 0xba, 0xbe,
 	};
 	u8 buf[RDS_RDMA_PD_MAX];
 
@@ -58,7 +59,7 @@ static void read_back(void)
 	n = rds_rdma_pd_build(buf, false, &v4);
 	EXPECT(rds_rdma_pd_parse(buf, n, false, true, &got), "IPv4");
 	EXPECT(!memcmp(&got, &v4, sizeof(got)), "IPv4 came back different");
-	/* the CM of InfiniBand pads with zeros; what follows does not matter */
+	/* The CM of InfiniBand pads private data; the padding is ignored. */
 	memset(buf + n, 0xff, sizeof(buf) - n);
 	EXPECT(rds_rdma_pd_parse(buf, sizeof(buf), false, true, &got), "IPv4, padded");
 	EXPECT(!memcmp(&got, &v4, sizeof(got)), "IPv4, padded, came back different");
@@ -68,7 +69,7 @@ static void read_back(void)
 	EXPECT(!memcmp(&got, &v6, sizeof(got)), "IPv6 came back different");
 }
 
-/* wire document 4.4 */
+/* Version negotiation, protocol.rst 4.4 */
 struct version {
 	u8	major, minor;
 	u16	mask;
@@ -128,7 +129,7 @@ static void short_or_none(void)
 	EXPECT(!rds_rdma_pd_parse(buf, 0, true, false, &got), "no reply data");
 	n = rds_rdma_pd_build(buf, false, &v4);
 	for (i = 1; i < n; i++) {
-		/* of the exact size, so that a read past it is seen */
+		/* Memory of the exact size: ASan reports a read past it. */
 		u8 *cut = malloc(i);
 
 		memcpy(cut, buf, i);
@@ -137,7 +138,7 @@ static void short_or_none(void)
 		EXPECT(got.gen != v4.gen, "%u bytes hold a generation", i);
 		free(cut);
 	}
-	/* the short form is no long one */
+	/* IPv4 private data parsed as IPv6: too short for all fields. */
 	EXPECT(rds_rdma_pd_parse(buf, n, true, true, &got), "IPv4 as IPv6");
 	EXPECT_EQ(got.version, RDS_RDMA_V4_0);
 	EXPECT(memcmp(got.saddr, v4.saddr, 16), "address of the other form");

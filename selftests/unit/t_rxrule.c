@@ -8,7 +8,7 @@ struct step {
 	u64			seq;
 	u8			flags;
 	enum rds_rx_verdict	verdict;
-	u64			expected;	/* afterwards */
+	u64			expected;	/* number, after the step */
 };
 
 static void play(u64 expected, const struct step *s, size_t n)
@@ -18,8 +18,10 @@ static void play(u64 expected, const struct step *s, size_t n)
 	for (i = 0; i < n; i++) {
 		EXPECT(rds_rx_check(&expected, s[i].seq, s[i].flags) == s[i].verdict,
 		       "step %zu: verdict", i);
-		EXPECT(expected == s[i].expected, "step %zu: expects %llu, not %llu", i,
-		       (unsigned long long)expected, (unsigned long long)s[i].expected);
+		EXPECT(expected == s[i].expected,
+		       "step %zu: expects %llu, not %llu", i,
+		       (unsigned long long)expected,
+		       (unsigned long long)s[i].expected);
 	}
 }
 
@@ -40,7 +42,7 @@ static void holes_are_legal(void)
 	PLAY(2, { 9, 0, RDS_RX_ACCEPT, 10 }, { 11, RETR, RDS_RX_ACCEPT, 12 });
 }
 
-/* Only the mark makes a duplicate; without it the number moves backwards. */
+/* Without RETRANSMITTED an old number is accepted, and expected moves back. */
 static void old_unmarked_is_kept(void)
 {
 	PLAY(10, { 3, 0, RDS_RX_ACCEPT, 4 }, { 4, RETR, RDS_RX_ACCEPT, 5 },

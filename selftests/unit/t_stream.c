@@ -6,19 +6,22 @@
 #include <net/rds/stream.h>
 #include "unit.h"
 
-static const u32 lens[] = { 0, 1, 47, 48, 49, 0, 0, 4096, 8192, 65535, RDS_MAX_MSG_SIZE, 3 };
+static const u32 lens[] = {
+	0, 1, 47, 48, 49, 0, 0, 4096, 8192, 65535, RDS_MAX_MSG_SIZE, 3
+};
 
 #define TOTAL	(ARRAY_SIZE(lens) * 48 + 1 + 47 + 48 + 49 + 4096 + 8192 + 65535 +	\
 		 RDS_MAX_MSG_SIZE + 3)
 
-/* One buffer with messages of all the lengths above, numbered from 1 */
+/* One buffer with a message of each length in lens[], numbered from 1 */
 static u8 *build(void)
 {
 	u8 *buf = malloc(TOTAL), *p = buf;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
-		rds_header_init((struct rds_wire_header *)p, i + 1, lens[i], 7, 8, 0);
+		rds_header_init((struct rds_wire_header *)p, i + 1, lens[i], 7,
+				8, 0);
 		p += 48;
 		memset(p, (int)i, lens[i]);
 		p += lens[i];
@@ -27,8 +30,12 @@ static u8 *build(void)
 	return buf;
 }
 
-/* Feeds buf in pieces; returns the number of whole messages seen, in order and of right length. */
-static unsigned int parse(struct rds_stream *s, const u8 *buf, size_t total, size_t piece)
+/*
+ * Feed @buf in pieces of @piece bytes. Returns the number of complete messages,
+ * and expects them in order and of the right length.
+ */
+static unsigned int parse(struct rds_stream *s, const u8 *buf, size_t total,
+			  size_t piece)
 {
 	unsigned int whole = 0;
 	u32 body = 0;
@@ -67,7 +74,8 @@ static unsigned int parse(struct rds_stream *s, const u8 *buf, size_t total, siz
 
 static void all_piece_sizes(void)
 {
-	static const size_t pieces[] = { 1, 2, 3, 7, 31, 47, 48, 49, 96, 1448, 4096, 65536, TOTAL };
+	static const size_t pieces[] = { 1,  2,	 3,    7,    31,    47,	  48,
+					 49, 96, 1448, 4096, 65536, TOTAL };
 	u8 *buf = build();
 	size_t i;
 
@@ -92,7 +100,7 @@ static void nothing_in_nothing_happens(void)
 	EXPECT_EQ(rds_stream_hdr_rem(&s), 48);
 }
 
-/* What the info records show in the middle of a message */
+/* Remaining bytes in the middle of a message, which info records show */
 static void remainders(void)
 {
 	struct rds_wire_header h;
@@ -157,7 +165,7 @@ static void bad_stays_bad(void)
 	EXPECT_EQ(rds_stream_feed(&s, (u8 *)&h, 48, &used), RDS_STREAM_HEADER);
 }
 
-/* What a peer says when a path comes up, byte by byte: its map, then a handshake ping. */
+/* First bytes of a new path, fed singly: congestion map, then handshake ping */
 static void first_bytes(void)
 {
 	static const u8 ping[48] = {

@@ -34,7 +34,8 @@ int main(void)
 		ok = checks && !failures;
 		if (!checks)
 			puts("# checked nothing");
-		printf("%s %zu %s\n", ok ? "ok" : "not ok", c - unit_cases + 1, c->name);
+		printf("%s %zu %s\n", ok ? "ok" : "not ok", c - unit_cases + 1,
+		       c->name);
 		bad |= !ok;
 	}
 	return bad || c == unit_cases;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A unit test is a table of cases.  A case passes when every EXPECT() in it held and there was
- * at least one, so that one that runs nothing cannot pass.
+ * A unit test is a table of cases.  A case passes if at least one EXPECT() ran
+ * and every EXPECT() held; a case that checks nothing fails.
  */
 #ifndef _RDS_UNIT_H
 #define _RDS_UNIT_H
@@ -17,7 +17,7 @@ struct unit_case {
 void unit_expect(int held, const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Written down by every test with UNIT_CASES(); ends with one that has no name. */
+/* Defined by every test with UNIT_CASES(). The last entry has no name. */
 extern const struct unit_case unit_cases[];
 
 #define UNIT_CASES(...)	const struct unit_case unit_cases[] = { __VA_ARGS__ { NULL, NULL } }

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Random events at every state of a path: it always gets back to UP, and no message is the worse.
+"""Random events at every state of a path: it returns to UP, and messages arrive once, in order.
 
-Two namespaces of ours, IPv4 and IPv6. Each round draws events (connections reset at either end, links and
-addresses that go and come, every connection of a namespace closed by a sysctl, messages meanwhile)
-with random gaps, heals what it broke, and then wants a message to arrive in each direction, with all
-that were sent before, once and in order. The trace of the states must show that every transition
-of the table took place but the one to DEAD, which only a namespace or module that goes brings about.
+Two namespaces with the module, IPv4 and IPv6. Each round draws events (connections reset at either
+end, links and addresses removed and restored, every connection of a namespace closed by a sysctl,
+messages meanwhile) with random gaps, heals what it broke, and then requires a message to arrive in
+each direction, with all messages sent before, once and in order. The trace of the states must show
+that every transition of the table took place but the one to DEAD, which only the removal of a
+namespace or module causes.
 """
 import os
 import random
@@ -19,12 +20,12 @@ from wirelib import Rds
 
 ROUNDS = 300 if LOAD == 'full' else 15
 SEED = int(os.environ.get('RDS_ARGS') or int.from_bytes(os.urandom(4), 'little'))
-# A SYN that was lost is repeated after 1 s and 3 s, and a back-off of up to 1 s may follow.
+# A lost SYN is retransmitted after 1 s and 3 s, and a back-off of up to 1 s may follow.
 LIMIT = 15
 ADDRS = {4: ('10.9.0.1', '10.9.0.2'), 6: ('fd09::1', 'fd09::2')}
 NAMES = ('X', 'Y')
 TRACE = '/sys/kernel/tracing/'
-DOWN, CONNECTING, UP, CLOSING = range(4)
+DOWN, CONNECTING, UP, CLOSING = 'down', 'connecting', 'up', 'closing'
 TRANSITIONS = ((DOWN, CONNECTING), (CONNECTING, UP), (CONNECTING, CLOSING), (UP, CLOSING), (CLOSING, DOWN))
 
 
@@ -43,7 +44,7 @@ class Flow:
         try:
             self.src.send(b'%d' % self.sent, self.dst.addr, self.dst.port)
         except OSError:
-            return                          # no address or no room just now: not sent
+            return                          # no address or no buffer now: not sent
         self.sent += 1
 
     def take(self):
@@ -76,7 +77,7 @@ class World:
         return ['addr %s %s/24 dev e0' % (verb, ADDRS[4][i]),
                 'addr %s %s/64 dev e0%s' % (verb, ADDRS[6][i], ' nodad' if verb == 'add' else '')]
 
-    # Each event takes which end it happens at and returns what heals it, or None.
+    # Each event takes the end at which it happens, and returns the function that heals it, or None.
 
     def reset(self, i):
         with self.ns[i]:
@@ -87,7 +88,7 @@ class World:
         return lambda: ip_batch(['link set e0 up'], NAMES[i])
 
     def address(self, i):
-        # What else breaks the link may have taken the addresses already, or give them back.
+        # Another event on the link may have removed the addresses already, or may restore them.
         with self.ns[i]:
             for cmd in self.addresses('del', i):
                 run('ip', *cmd.split(), must=False)
@@ -108,7 +109,7 @@ class World:
             f.send()
 
     def round(self):
-        """Breaks things, heals them; returns how long the messages took from then on."""
+        """Break things and heal them; return the time from then until all messages have arrived."""
         events = [random.choice((self.reset, self.reset, self.link, self.address, self.sysctl, self.speak))
                   for _ in range(random.randint(1, 6))]
         heal = []
@@ -133,8 +134,8 @@ class World:
 
 def transitions(text):
     seen = dict.fromkeys(TRANSITIONS, 0)
-    for m in re.finditer(r'rds_path_state: .* state (\d+) -> (\d+)', text):
-        t = tuple(map(int, m.groups()))
+    for m in re.finditer(r'rds_path_state: .* state (\w+) -> (\w+) ', text):
+        t = m.groups()
         seen[t] = seen.get(t, 0) + 1
     return seen
 
@@ -167,7 +168,7 @@ def main():
     def every_transition():
         with open(TRACE + 'trace', encoding='ascii', errors='replace') as f:
             seen = transitions(f.read())
-        log('%s', ', '.join('%d->%d %d times' % (*t, n) for t, n in sorted(seen.items())))
+        log('%s', ', '.join('%s->%s %d times' % (*t, n) for t, n in sorted(seen.items())))
         check(set(seen) == set(TRANSITIONS), 'transitions %s are not in the table',
               set(seen) - set(TRANSITIONS))
         check(all(seen.values()), 'some transition never took place')

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""First contact: fresh pairs of namespaces, one message at once in each direction.
+"""First contact: new pairs of namespaces, one message at once in each direction.
 
 Both ends dial. Every message has to arrive within a second.
 """
@@ -41,13 +41,13 @@ def add6(dev, addr):
 
 
 def usable6(ns):
-    """Is no IPv6 address of the namespace tentative? (They are until the link is seen to be up.)"""
+    """Is no IPv6 address of the namespace tentative, as all are until the link is up?"""
     with ns, open('/proc/thread-self/net/if_inet6', encoding='ascii') as f:
         return all(not int(line.split()[4], 16) & 0x40 for line in f)
 
 
 def contact(family):
-    """One round: the times the two messages took, None for one that did not come."""
+    """One round: the times of the two messages, None for a message that did not arrive."""
     ns = (Netns.fresh(), Netns.fresh())
     try:
         veth_pair(*ns)

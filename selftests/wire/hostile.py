@@ -2,31 +2,37 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Hostile bytes at port 16385, as client and as server, while another peer's exchange goes on.
 
-Usage: hostile.py [WORD...]: only the cases with one of the words in their name. Every case ends with
-the same address connecting again and being served.
+Usage: hostile.py [WORD...]: runs only the cases with one of the words in their name. At the end of
+every case the same address connects again and is served.
 """
 import glob
+import json
 import mmap
 import os
 import random
+import re
 import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 
 import wirelib
-from lab import (A4, AC4, C4, CROWD4, Deadline, Fail, LOAD, Net, OURS, RDS_TCP_PORT, SLOW,
-                 check, equal, eventually, log)
-from wirelib import (Closed, Conn, F_CONG, F_RETRANS, HDR, INFO6_RETRANS, INFO6_SEND, MAP_BYTES,
-                     MIB, ROLES, bitmap, case, drops, gen, header, npaths, pattern, queued)
+import zcopy  # pylint: disable=unused-import
+from lab import (A4, A6, AC4, C4, CROWD4, CROWD6, Deadline, Fail, LOAD, Net, OURS, RDS_TCP_PORT,
+                 SLOW, check, equal, eventually, ip_batch, log, run)
+from wirelib import (BOTH, Closed, Conn, F_CONG, F_RETRANS, HDR, INFO6_RETRANS, INFO6_SEND, MAP_BYTES,
+                     MIB, ONE, RDS_CMSG_RDMA_DEST, RDS_CMSG_RXPATH_LATENCY, ROLES, SOL_RDS,
+                     SO_RDS_MSG_RXPATH_LATENCY, bitmap, case, counters, drops, gen, header, npaths,
+                     pattern, queued, tcp_info)
 
 
 # --- helpers --------------------------------------------------------------------------------------
 
 def served(c, p, how='close'):
-    """Whatever happened to the peer's connection, a new one works in both directions."""
+    """A new connection works in both directions, whatever happened to the peer's last one."""
     if p.conn not in (None, True):
         getattr(p.conn, how)()
     p.auto = True
@@ -42,7 +48,7 @@ def served(c, p, how='close'):
 
 
 def dropped(c, p, reason, data, why):
-    """These bytes end the connection and the reason is counted."""
+    """These bytes end the connection, and the reason is counted."""
     before = drops(c.net.a).get(reason, 0)
     try:
         p.conn.write(data)
@@ -54,7 +60,7 @@ def dropped(c, p, reason, data, why):
 
 
 def alive(p):
-    """Did the connection survive? (A ping is answered.)"""
+    """Is the connection still up? (A ping is answered.)"""
     try:
         p.sync()
         return True
@@ -62,15 +68,17 @@ def alive(p):
         return False
 
 
+# The parser of the stream does not depend on addresses: over IPv6 one role is enough.
+
 # --- framing --------------------------------------------------------------------------------------
 
 LENGTHS = (MIB + 1, MIB + 4096, 1 << 24, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 49,
            (1 << 32) - 48, (1 << 32) - 1)
 
 
-@case('hostile.bad_length', ROLES)
+@case('hostile.bad_length', ROLES, BOTH, roles6=ONE)
 def bad_length(c, role, family):
-    """More than 1 MiB announced: the connection goes, counted; the next one works."""
+    """More than 1 MiB announced: the connection ends, which is counted; the next one works."""
     p = c.peer(role, family)
     r = c.rds()
     for n in LENGTHS:
@@ -83,9 +91,9 @@ def bad_length(c, role, family):
     served(c, p)
 
 
-@case('hostile.max_length', ROLES)
+@case('hostile.max_length', ROLES, BOTH, roles6=ONE)
 def max_length(c, role, family):
-    """1 MiB exactly is served."""
+    """Exactly 1 MiB is served."""
     p = c.peer(role, family)
     r = c.rds(rcvbuf=4 * MIB)
     p.send(4000, r.port, pattern(MIB))
@@ -101,9 +109,9 @@ GARBAGE = (
 )
 
 
-@case('hostile.garbage', ROLES)
+@case('hostile.garbage', ROLES, BOTH, roles6=ONE)
 def garbage(c, role, family):
-    """Text, other protocols and random bytes: dropped and counted."""
+    """Text, other protocols and random bytes end the connection, which is counted."""
     p = c.peer(role, family)
     rnd = random.Random(1)
     for junk in GARBAGE + tuple(rnd.randbytes(16) + b'\x7f' + rnd.randbytes(50000) for _ in range(6)):
@@ -113,9 +121,9 @@ def garbage(c, role, family):
     served(c, p)
 
 
-@case('hostile.garbage_after_data', ROLES)
+@case('hostile.garbage_after_data', ROLES, BOTH, roles6=ONE)
 def garbage_after_data(c, role, family):
-    """Good messages in front of the garbage are delivered."""
+    """Good messages ahead of the garbage are delivered."""
     p = c.peer(role, family)
     r = c.rds()
     good = b''.join(p.frame(4000, r.port, b'%d' % i) for i in range(20))
@@ -127,7 +135,7 @@ def garbage_after_data(c, role, family):
 
 @case('hostile.random_small')
 def random_small(c):
-    """Random headers with lengths that are legal: tolerated in any combination."""
+    """Random headers with legal lengths are tolerated in any combination."""
     p = c.peer('client')
     rnd = random.Random(7)
     for _ in range(30):
@@ -146,7 +154,7 @@ def random_small(c):
         served(c, p)
 
 
-@case('hostile.truncated_header', ROLES)
+@case('hostile.truncated_header', ROLES, BOTH, roles6=ONE)
 def truncated_header(c, role, family):
     """The stream ends anywhere in a header, by FIN or by RST."""
     p = c.peer(role, family)
@@ -159,9 +167,9 @@ def truncated_header(c, role, family):
     served(c, p)
 
 
-@case('hostile.truncated_body', ROLES)
+@case('hostile.truncated_body', ROLES, BOTH, roles6=ONE)
 def truncated_body(c, role, family):
-    """The stream ends in a payload; nothing of it is delivered."""
+    """The stream ends in a payload; no part of it is delivered."""
     p = c.peer(role, family)
     r = c.rds()
     for n, part in ((1, 0), (100, 99), (65536, 1), (65536, 40000), (MIB, 0), (MIB, 500000)):
@@ -183,7 +191,7 @@ BODIES = (b'', b'\0' * 15, b'\1' * 15, b'\xff' * 15, b'\x80' + b'\0' * 14, bytes
 KINDS = list(range(0, 20)) + [127, 128, 255]
 
 
-@case('hostile.extensions', ROLES, stacks=('ours',))  # in-tree dies of RDMA_DEST on TCP
+@case('hostile.extensions', ROLES, BOTH, roles6=ONE, stacks=('ours',))  # in-tree dies of RDMA_DEST on TCP
 def extensions(c, role, family):
     """Every type, known or not (RDMA_DEST too), with every content, on data: delivered intact."""
     p = c.peer(role, family)
@@ -198,9 +206,37 @@ def extensions(c, role, family):
     served(c, p)
 
 
-@case('hostile.extensions_handshake', ROLES)
+# Elements of Oracle's kernel and their bodies, which must not be parsed as elements.
+COOKIE = struct.pack('>II', 0x1234, 0x5678)
+ORACLE = (
+    (b'\x09\x03\x01\x02\x03\x04\x05\x06\x07', False),           # CSUM with a false RDMA_DEST inside
+    (b'\x07\x03\x01\x02\x03\x00', False),                       # CAP_BITS with the same
+    (b'\x09\x00\x00\x00\x03\x03\x00\x00\x00\x01', False),
+    (b'\x02\x00\x00\x00\x07\x09\x03\x02\x02\x02\x03\x03\x03\x03', False),
+    (b'\x07\x00\x00\x00\x01\x03' + COOKIE, True),              # RDMA_DEST behind one of the two
+    (b'\x03' + COOKIE + b'\x07\x03\x01\x02\x03', True),
+)
+
+
+@case('hostile.extensions_oracle', ROLES, BOTH, roles6=ONE, stacks=('ours',))
+def extensions_oracle(c, role, family):
+    """CAP_BITS and CSUM on data have bodies: an RDMA_DEST counts behind a body, not in it."""
+    p = c.peer(role, family)
+    r = c.rds()
+    for ext, cookie in ORACLE:
+        p.send(4000, r.port, ext, ext=ext)
+        data, _ = r.recv(ctl=256)
+        equal(data, ext, 'payload with extensions ' + ext.hex())
+        equal([a[:2] for a in r.anc], [(SOL_RDS, RDS_CMSG_RDMA_DEST)] if cookie else [],
+              'control messages for ' + ext.hex())
+        if cookie:
+            equal(r.anc[0][2], struct.pack('=Q', 0x1234 | 0x5678 << 32), 'cookie')
+    served(c, p)
+
+
+@case('hostile.extensions_handshake', ROLES, BOTH, roles6=ONE)
 def extensions_handshake(c, role, family):
-    """The same in handshake pings and pongs: answered, nothing else happens."""
+    """All types and contents in handshake pings and pongs: answered, without further effect."""
     p = c.peer(role, family)
     for kind in KINDS:
         for body in BODIES:
@@ -208,13 +244,13 @@ def extensions_handshake(c, role, family):
             p.handshake(e)
             p.send(0, 1, ext=e)
         p.sync()
-    equal(select.select([p.listener], [], [], 0)[0], [], 'further connections')
     served(c, p)
+    c.quiet(p)
 
 
-@case('hostile.flags', ROLES)
+@case('hostile.flags', ROLES, BOTH, roles6=ONE)
 def flags_all(c, role, family):
-    """All 256 values of flags: data is delivered but for 01, and for duplicates with 04."""
+    """All 256 values of flags: data is delivered, except maps (01) and duplicates with 04."""
     p = c.peer(role, family)
     r = c.rds()
     for flags in range(256):
@@ -226,9 +262,9 @@ def flags_all(c, role, family):
     served(c, p)
 
 
-@case('hostile.map_sizes', ROLES)
+@case('hostile.map_sizes', ROLES, BOTH)
 def map_sizes(c, role, family):
-    """Maps of wrong size have no effect: discarded, or the connection goes and it is counted."""
+    """Maps of a wrong size are discarded, or the connection ends and that is counted."""
     p = c.peer(role, family)
     r = c.rds()
     for n in (0, 1, 47, 48, 8191, 8193, 16384, 65536, MIB):
@@ -246,9 +282,9 @@ def map_sizes(c, role, family):
     served(c, p)
 
 
-@case('hostile.map_storm', ROLES)
+@case('hostile.map_storm', ROLES, BOTH)
 def map_storm(c, role, family):
-    """Hundreds of maps that flip everything; a sender is not left blocked."""
+    """Hundreds of maps that flip every bit; a sender does not stay blocked."""
     p = c.peer(role, family)
     r = c.rds()
     full, none = b'\xff' * MAP_BYTES, bitmap()
@@ -265,9 +301,9 @@ def map_storm(c, role, family):
     served(c, p)
 
 
-@case('hostile.sequence', ROLES)
+@case('hostile.sequence', ROLES, BOTH, roles6=ONE)
 def sequence(c, role, family):
-    """Numbers that jump anywhere neither stop data nor outlive an unflagged restart."""
+    """Jumps of sequence numbers neither stop data nor last beyond an unflagged restart."""
     p = c.peer(role, family)
     r = c.rds()
     for i, seq in enumerate((0, 1 << 63, (1 << 64) - 1, 0, (1 << 64) - 1, 1, 1 << 32, (1 << 32) - 1, 2)):
@@ -283,7 +319,7 @@ def sequence(c, role, family):
     served(c, p)
 
 
-@case('hostile.generation', ROLES)
+@case('hostile.generation', ROLES, BOTH, roles6=ONE)
 def generation(c, role, family):
     """A generation number that changes in every message."""
     p = c.peer(role, family)
@@ -296,20 +332,20 @@ def generation(c, role, family):
     served(c, p)
 
 
-@case('hostile.npaths', ROLES)
+@case('hostile.npaths', ROLES, BOTH, roles6=ONE)
 def npaths_any(c, role, family):
     """Any number of paths may be advertised; one is used."""
     p = c.peer(role, family)
     for n in (0, 1, 3, 8, 9, 255, 256, 32768, 65535):
         p.handshake(npaths(n))
         p.ping()
-    equal(select.select([p.listener], [], [], 0.1)[0], [], 'further connections')
     served(c, p)
+    c.quiet(p)
 
 
-@case('hostile.no_socket', ROLES)
+@case('hostile.no_socket', ROLES, BOTH, roles6=ONE)
 def no_socket(c, role, family):
-    """A flood to ports nobody has: counted, the connection goes on."""
+    """A flood to unbound ports is counted, and the connection goes on."""
     p = c.peer(role, family)
     before = drops(c.net.a).get('no_socket', 0)
     for i in range(10):
@@ -321,9 +357,9 @@ def no_socket(c, role, family):
 
 # --- silence and stubbornness ---------------------------------------------------------------------
 
-@case('hostile.silence', ROLES)
+@case('hostile.silence', ROLES, BOTH)
 def silence(c, role, family):
-    """A peer that never says a word, not even a map, still gets what is sent to it."""
+    """A peer that never sends anything, not even a map, still receives messages."""
     p = c.peer(role, family)
     r = c.rds()
     for i in range(50):
@@ -339,7 +375,7 @@ def silence(c, role, family):
     served(c, p)
 
 
-@case('hostile.half_message', ROLES)
+@case('hostile.half_message', ROLES, BOTH)
 def half_message(c, role, family):
     """A peer that stops in the middle of a header and of a payload blocks only itself."""
     p, q = c.peer(role, family), c.peer(role, family)
@@ -354,7 +390,7 @@ def half_message(c, role, family):
     served(c, p)
 
 
-@case('hostile.pings_unread', ROLES)
+@case('hostile.pings_unread', ROLES, BOTH)
 def pings_unread(c, role, family):
     """A peer that pings and never reads: the pongs kept for it are bounded, and it recovers."""
     p = c.peer(role, family, rcvbuf=4096)
@@ -369,7 +405,7 @@ def pings_unread(c, role, family):
         try:
             p.conn.write(data, 0.5)
         except (Closed, Fail) as e:
-            # Refusing to read further, or dropping the peer, are bounds too.
+            # Refusing to read further and dropping the peer are bounds, too.
             log('after %d pings: %s', n, e)
             break
     kept = slab_objects()
@@ -382,7 +418,7 @@ def pings_unread(c, role, family):
 
 
 def slab_objects():
-    """Objects alive in the module's own caches, without those that KASAN keeps in its quarantine."""
+    """Live objects in the module's own caches, without those in the quarantine of KASAN."""
     out = {}
     for shrink in glob.glob('/sys/kernel/slab/rds*/shrink'):
         with open(shrink, 'w', encoding='ascii') as f:
@@ -398,9 +434,9 @@ def slab_objects():
     return out
 
 
-@case('hostile.pings_read_late', ROLES)
+@case('hostile.pings_read_late', ROLES, BOTH, roles6=ONE)
 def pings_read_late(c, role, family):
-    """After a burst of pings what is answered is in order and without repeats, and service goes on."""
+    """After a burst of pings the answers are in order and without repeats, and service goes on."""
     p = c.peer(role, family)
     last = p.settle()
     p.conn.write(b''.join(p.frame(2 + i % 60000, 0) for i in range(3000)), 10)
@@ -420,9 +456,9 @@ def pings_read_late(c, role, family):
     served(c, p)
 
 
-@case('hostile.data_unread')
+@case('hostile.data_unread', families=BOTH)
 def data_unread(c):
-    """Data is pushed at a peer that does not read, which then disappears: the sender's space comes back."""
+    """A peer that does not read its data disappears: the sender's space becomes free again."""
     p = c.peer('server', rcvbuf=4096)
     p.settle()
     r = c.rds(sndbuf=100000)
@@ -439,9 +475,9 @@ def data_unread(c):
 
 # --- connections ----------------------------------------------------------------------------------
 
-@case('hostile.crowd_same')
+@case('hostile.crowd_same', families=BOTH)
 def crowd_same(c):
-    """300 connections from one address: one is served, the rest get nothing or are closed."""
+    """300 connections from one address: one is served, the others get no data or are closed."""
     p = c.peer('client', up=False)
     conns = []
     for _ in range(300):
@@ -456,15 +492,15 @@ def crowd_same(c):
     served(c, p)
 
 
-@case('hostile.crowd')
+@case('hostile.crowd', families=BOTH)
 def crowd(c):
-    """Hundreds of connections from a hundred new addresses, larger ones and A's equals included."""
-    conns = []
+    """Hundreds of connections from 100 new addresses, larger than A's (IPv6: also smaller)."""
+    conns, (crowd_of, a) = [], (CROWD6, A6) if c.family == 6 else (CROWD4, A4)
     for i in range(300):
-        s = c.net.in_b(socket.AF_INET, socket.SOCK_STREAM)
+        s = c.net.tcp(c.family)
         s.setblocking(False)
-        s.bind((CROWD4[i % len(CROWD4)], 0))
-        s.connect_ex((A4, RDS_TCP_PORT))
+        s.bind((crowd_of[i % len(crowd_of)], 0))
+        s.connect_ex((a, RDS_TCP_PORT))
         conns.append(s)
     eventually(lambda: len(select.select([], conns, [], 0)[1]) >= 100, 'connections', 5)
     for i, s in enumerate(conns):
@@ -475,9 +511,9 @@ def crowd(c):
     served(c, c.peer('server'))
 
 
-@case('hostile.connect_loop', ROLES)
+@case('hostile.connect_loop', ROLES, BOTH)
 def connect_loop(c, role, family):
-    """Hundreds of connects that end at once, by RST, FIN, or after a few bytes."""
+    """Hundreds of connections that end at once, by RST, FIN, or after a few bytes."""
     p = c.peer(role, family)
     for i in range(500 if LOAD == 'full' else 150):
         try:
@@ -487,35 +523,175 @@ def connect_loop(c, role, family):
             (conn.fin if i % 5 == 0 else conn.reset)()
             conn.close()
         except OSError:
-            continue                        # ended under our hands
+            continue                        # the connection has ended meanwhile
     served(c, p)
 
 
-@case('hostile.accept_reset')
-def accept_reset(c):
-    """A host that accepts and resets is not dialled in a storm; let in, it is served."""
+def dials_in_a_second(c, meet, most):
+    """How often a host is dialled that ends each connection, after meet(peer, connection)."""
     p = c.peer('server', up=False)
     p.nudge()
     end, n = Deadline(1.0 / SLOW), 0        # one second on any machine
     while not end.over():
         if select.select([p.listener], [], [], end.left())[0]:
-            Conn(p.listener.accept()[0]).reset()
+            conn = Conn(p.listener.accept()[0])
+            meet(p, conn)
+            conn.reset()
             n += 1
     log('%d dials in a second', n)
     check(n >= 2, 'only %d dials', n)
-    check(not OURS or n <= 100, '%d dials in a second', n)
+    check(not OURS or n <= most, '%d dials in a second', n)
     p.conn = True
     served(c, p)
 
 
-@case('hostile.vanish', ROLES)
+@case('hostile.accept_reset', families=BOTH)
+def accept_reset(c):
+    """A host that accepts and resets is not dialled in a storm; it is served once it stops."""
+    dials_in_a_second(c, lambda p, conn: None, 100)
+
+
+@case('hostile.accept_talk_reset', families=BOTH)
+def accept_talk_reset(c):
+    """A host that sends to an unbound port and then resets is not dialled in a storm either."""
+    def talk(p, conn):
+        try:
+            conn.write(p.frame(4000, 4999, b'anybody?'))
+            conn.fill(48, Deadline(0.5))    # with A's map here, the message is at A
+        except (Closed, TimeoutError):
+            pass
+
+    dials_in_a_second(c, talk, 40)
+
+
+class Sleeper(threading.Thread):
+    """One blocking send, and its result."""
+
+    def __init__(self, r, addr, port):
+        super().__init__(daemon=True)
+        self.r, self.to, self.end = r, (addr, port), None
+        r.s.setblocking(True)
+        self.start()
+
+    def run(self):
+        try:
+            self.end = self.r.send(b'at last', *self.to)
+        except OSError as e:
+            self.end = e
+
+
+@case('hostile.map_of_the_gone', ROLES, BOTH, stacks=('ours',))
+def map_of_the_gone(c, role, family):
+    """A peer that marked a port disappears: a sleeping sender is woken, and later sends succeed."""
+    p = c.peer(role, family)
+    p.settle()
+    p.send_map(bitmap(4321))
+    p.sync()
+    r, q = c.rds(), c.rds()
+    equal(r.send_error(b'x', p.addr, 4321), 'ENOBUFS', 'send to a port of the map')
+    t = Sleeper(q, p.addr, 4321)
+    eventually(lambda: counters(c.net.a)['cong_send_blocked'] > 0, 'a sender that sleeps')
+    p.listener.close()
+    p.conn.reset()
+    p.conn = None
+    eventually(lambda: r.send_error(b'x', p.addr, 4321) is None, 'the port is free', 5.0)
+    t.join(5.0 * SLOW)
+    equal(t.end, 7, 'the send that slept')
+    for s in r, q:
+        s.cancel(p.addr, 4321)
+    p.listen()
+    served(c, p)
+
+
+@case('hostile.map_of_the_reset', ROLES, BOTH, stacks=('ours',))
+def map_of_the_reset(c, role, family):
+    """The map of a peer that reconnects at once stays in force until the peer sends another."""
+    p = c.peer(role, family)
+    p.send_map(bitmap(4321))
+    p.sync()
+    r = c.rds()
+    equal(r.send_error(b'x', p.addr, 4321), 'ENOBUFS', 'send to a port of the map')
+    if role == 'server':
+        p.reopen('reset')
+        equal(r.send_error(b'x', p.addr, 4321), 'ENOBUFS', 'send after the reset')
+    p.send_map(bitmap())
+    p.sync()
+    equal(r.send_error(b'x', p.addr, 4321), None, 'send to a port that is free')
+    served(c, p)
+
+
+TRACED = 100                                # bytes, more than a segment of the first part has
+
+
+@case('hostile.trace_half', ROLES, BOTH, roles6=ONE, stacks=('ours',))
+def trace_half(c, role, family):
+    """A message traced only at its start has zeros for the other points, not old memory."""
+    def trace(r, n):
+        r.s.setsockopt(SOL_RDS, SO_RDS_MSG_RXPATH_LATENCY, struct.pack('4B', n, 0, 1, 2))
+
+    p = c.peer(role, family)
+    r = c.rds(rcvbuf=MIB)
+    trace(r, 3)
+    # Later messages reuse the memory of these, which are traced to their end.
+    p.conn.write(b''.join(p.frame(4000, r.port, bytes(TRACED)) for _ in range(500)))
+    for _ in range(500):
+        r.expect(bytes(TRACED))
+    for i in range(20):
+        raw = p.frame(4000, r.port, bytes(TRACED))
+        p.conn.write(raw[:-10])
+        eventually(lambda: any(t.data_rem == 10 for t in tcp_info(c.net.a, p.addr)),
+                   'all but the last bytes of a message')
+        trace(r, 0)
+        p.conn.write(raw[-10:])
+        p.sync()
+        trace(r, 3)
+        r.recv(ctl=256)
+        equal([a[:2] for a in r.anc], [(SOL_RDS, RDS_CMSG_RXPATH_LATENCY)], 'control messages')
+        points = struct.unpack_from('=3Q', r.anc[0][2], 8)
+        equal(points[1:], (0, 0), 'points not traced, in message %d' % i)
+    trace(r, 0)
+    served(c, p)
+
+
+@case('hostile.trace_names', stacks=('ours',))
+def trace_names(c):
+    """Tracepoints show states and reasons by name, also to programs that read their format."""
+    base = '/sys/kernel/tracing/'
+
+    def put(name, text):
+        with open(base + name, 'w', encoding='ascii') as f:
+            f.write(text)
+
+    def get(name):
+        with open(base + name, encoding='ascii', errors='replace') as f:
+            return f.read()
+
+    p = c.peer('server')
+    p.settle()
+    put('trace', '')
+    put('events/rds/enable', '1')
+    p.send(4000, 4999, b'anybody?')
+    p.sync()
+    p.reopen()
+    put('events/rds/enable', '0')
+    seen = get('trace')
+    for want in (r'rds_drop: netns \d+ why no_socket$', r' state up -> closing why peer_closed$',
+                 r' state closing -> down why none$', r' state connecting -> up why none$'):
+        check(re.search(want, seen, re.M), 'no %s in the trace:\n%s', want, seen[-2000:])
+    for event in 'rds_drop', 'rds_path_state':
+        fmt = get('events/rds/%s/format' % event)
+        check('RDS_' not in fmt and '"peer_reset"' in fmt, 'format of %s: %s', event, fmt)
+    served(c, p)
+
+
+@case('hostile.vanish', ROLES, BOTH)
 def vanish(c, role, family):
-    """A peer that crashed (no FIN, no RST) and comes back is served before the keepalive gives up."""
+    """A crashed peer (no FIN, no RST) that returns is served before the keepalive gives up."""
     p = c.peer(role, family)
     p.settle()
     p.conn.vanish()
     if role == 'server':
-        # The other side only notices when it has something to say.
+        # A notices only when it has something to send.
         r = c.rds()
         r.send(b'anyone?', p.addr, 4100)
         p.conn = p.accept(8)
@@ -526,22 +702,41 @@ def vanish(c, role, family):
     served(c, p)
 
 
-@case('hostile.half_open')
+def checksum(data):
+    total = sum(struct.unpack('>%dH' % (len(data) // 2), data))
+    total = (total & 0xffff) + (total >> 16)
+    return ~((total & 0xffff) + (total >> 16)) & 0xffff
+
+
+def syn_packet(family, src, dst, sport, seq):
+    """An IP packet with a SYN to the RDS port."""
+    af = socket.AF_INET6 if family == 6 else socket.AF_INET
+    src, dst = socket.inet_pton(af, src), socket.inet_pton(af, dst)
+    tcp = struct.pack('>HHIIBBHHH', sport, RDS_TCP_PORT, seq, 0, 5 << 4, 2, 1000, 0, 0)
+    pseudo = struct.pack('>II', len(tcp), 6) if family == 6 else struct.pack('>BBH', 0, 6, len(tcp))
+    tcp = tcp[:16] + struct.pack('>H', checksum(src + dst + pseudo + tcp)) + tcp[18:]
+    if family == 6:
+        return struct.pack('>IHBB', 6 << 28, len(tcp), 6, 64) + src + dst + tcp
+    return struct.pack('>BBHHHBBH4s4s', 0x45, 0, 40, seq, 0, 64, 6, 0, src, dst) + tcp
+
+
+@case('hostile.half_open', families=BOTH)
 def half_open(c):
     """Connection requests that are never completed, from addresses that do not exist."""
-    raw = c.net.in_b(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    dst = socket.inet_aton(A4)
+    a, form = (A6, 'fd00::3:%x') if c.family == 6 else (A4, '10.0.1.%d')
+    # A host that cannot resolve an address gives its request up after seconds.
+    mac = json.loads(run('ip', '-n', 'B', '-j', 'link', 'show', 'ba'))[0]['address']
+    ip_batch(['neigh add %s lladdr %s dev ab nud permanent' % (form % (150 + i), mac)
+              for i in range(100)], 'A')
+    raw = c.net.in_b(socket.AF_INET6 if c.family == 6 else socket.AF_INET, socket.SOCK_RAW,
+                     socket.IPPROTO_RAW)
     for i in range(200):
-        src = socket.inet_aton('10.0.1.%d' % (150 + i % 100))
-        tcp = struct.pack('>HHIIBBHHH', 1024 + i, RDS_TCP_PORT, i, 0, 5 << 4, 2, 1000, 0, 0)
-        pseudo = src + dst + struct.pack('>BBH', 0, 6, len(tcp)) + tcp
-        total = sum(struct.unpack('>%dH' % (len(pseudo) // 2), pseudo))
-        total = (total & 0xffff) + (total >> 16)
-        total = ~((total & 0xffff) + (total >> 16)) & 0xffff
-        tcp = tcp[:16] + struct.pack('>H', total) + tcp[18:]
-        ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 40, i, 0, 64, 6, 0, src, dst)
-        raw.sendto(ip + tcp, (A4, 0))
+        raw.sendto(syn_packet(c.family, form % (150 + i % 100), a, 1024 + i, i), (a, 0))
     raw.close()
+    with c.net.a:
+        n = len(run('ss', '-tnH', 'state', 'syn-recv').splitlines())
+    log('%d connections half open', n)
+    check(n >= 16, 'only %d connections are half open', n)
     served(c, c.peer('client'))
     served(c, c.peer('server'))
 
@@ -549,9 +744,9 @@ def half_open(c):
 # --- the bystander --------------------------------------------------------------------------------
 
 class Background:
-    """wire-bg between A and C, and what it measured."""
+    """wire-bg between A and C, and its measurements."""
 
-    # A message of the bystander may not take longer than this, whatever the others do.
+    # Limit for a message of the bystander, whatever the other peers do.
     LIMIT_US = 3000000 * SLOW
 
     def __init__(self):
@@ -569,7 +764,7 @@ class Background:
         return struct.unpack('=QQ', self.mem[:16])
 
     def after(self, name):
-        """Between two cases: it goes on, and nothing was slow."""
+        """Check after a case that the exchange goes on and that no message was slow."""
         check(self.p.poll() is None, 'the bystander\'s exchange failed')
         start = self.pairs
         self.pairs = eventually(lambda: self.read()[0] if self.read()[0] > start else 0,
@@ -595,7 +790,7 @@ def main():
     rc = wirelib.run_cases(net, sys.argv[1:], bg.after)
     bad = bg.finish()
     net.part()
-    n = len(wirelib.CASES) + 1
+    n = len(wirelib.CASES) + 2
     print(('not ok %d hostile.bystander # exit status %d' % (n, bad)) if bad
           else 'ok %d hostile.bystander' % n, flush=True)
     return 1 if rc or bad else 0

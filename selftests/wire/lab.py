@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The namespaces the wire tests need, and the small things every test uses.
+"""The namespaces of the wire tests, and helpers of every test.
 
 Namespace A holds the module under test. Namespace B is the test's: every network namespace has the
-module's own listener on TCP port 16385, so B's interface sits in a VRF, where unbound listeners are
-deaf and a socket bound to the VRF device may own port 16385 itself. A kernel built without VRFs has
-the port rewritten instead (RDS_WIRE_NAT=1 asks for this anywhere).
-Namespace C is a second, well behaved peer that uses the module.
+module's own listener on TCP port 16385, so B's interface sits in a VRF, where unbound listeners get
+no connections and a socket bound to the VRF device may own port 16385. On a kernel without VRFs the
+port is rewritten instead (RDS_WIRE_NAT=1 asks for this anywhere). Namespace C is a second,
+well-behaved peer that uses the module.
 """
 import collections
 import ctypes
@@ -20,7 +20,7 @@ RDS_TCP_PORT = 16385
 STACK = os.environ.get('RDS_STACK', 'intree')
 OURS = STACK == 'ours'
 LOAD = os.environ.get('RDS_LOAD', 'ci')
-# Guests run emulated; with KASAN and lockdep several times slower again.
+# Guests run emulated; with KASAN and lockdep they are several times slower still.
 SLOW = float(os.environ.get('RDS_SLOW') or 1)
 
 A4, A6 = '10.0.0.100', 'fd00::100'
@@ -59,7 +59,7 @@ class Deadline:
 
 
 def eventually(fn, what, seconds=3.0, step=0.005):
-    """Poll fn until it returns something true; that is the value."""
+    """Poll fn until it returns a true value; return that value."""
     end = Deadline(seconds)
     while True:
         got = fn()
@@ -75,9 +75,11 @@ CLONE_NEWNET = 0x40000000
 
 
 def libc_call(name, *args):
-    if getattr(libc, name)(*args) < 0:
+    got = getattr(libc, name)(*args)
+    if got < 0:
         err = ctypes.get_errno()
         raise OSError(err, '%s: %s' % (name, os.strerror(err)))
+    return got
 
 
 class Netns:
@@ -128,12 +130,13 @@ def ip_batch(lines, ns=None):
 SMALL4 = ['10.0.0.%d' % i for i in range(1, 100)]
 LARGE4 = ['10.0.0.%d' % i for i in range(101, 200)]
 CROWD4 = ['10.0.1.%d' % i for i in range(1, 101)]
-SMALL6 = ['fd00::%x' % i for i in range(1, 16)]
-LARGE6 = ['fd00::1:%x' % i for i in range(1, 16)]
+SMALL6 = ['fd00::%x' % i for i in range(1, 100)]
+LARGE6 = ['fd00::1:%x' % i for i in range(1, 100)]
+CROWD6 = ['fd00::%x' % i for i in list(range(0xb0, 0xe0)) + list(range(0x120, 0x152))]
 
 
 class Net:
-    """The namespaces of one run, and fresh peer addresses: each case gets a connection of its own."""
+    """The namespaces of one run, and unused peer addresses: each case gets its own connection."""
 
     def __init__(self):
         run('modprobe', '-q', 'vrf', must=False)
@@ -153,12 +156,14 @@ class Net:
         lines = ['link set lo up']
         lines += ['addr add %s/23 dev ba' % a for a in SMALL4 + LARGE4 + CROWD4]
         lines += ['link set ba up']
-        lines += ['addr add %s/64 dev ba nodad' % a for a in SMALL6 + LARGE6]
+        lines += ['addr add %s/64 dev ba nodad' % a for a in SMALL6 + LARGE6 + CROWD6]
         ip_batch(lines, 'B')
         self.free = {('client', 4): collections.deque(SMALL4), ('server', 4): collections.deque(LARGE4),
                      ('client', 6): collections.deque(SMALL6), ('server', 6): collections.deque(LARGE6)}
-        # Finished connections stay open to the end: a closed one would make A dial again for ever.
+        # Finished connections stay open to the end: A would dial a closed one again for ever.
         self.kept = []
+        # Peers that must not be dialled any more, and since when
+        self.quiet, self.quiet_since = [], 0.0
 
     def make_vrf(self):
         if os.environ.get('RDS_WIRE_NAT'):
@@ -179,7 +184,7 @@ class Net:
                     iifname "ba" tcp dport %d dnat to :%d
                 }
             }\n""" % (RDS_TCP_PORT, self.port))
-            # Whatever odd segments the tests send, conntrack is to translate them.
+            # conntrack must translate all segments of the tests, however odd.
             with open('/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal', 'w', encoding='ascii') as f:
                 f.write('1')
 
@@ -187,7 +192,7 @@ class Net:
         return self.free[role, family].popleft()
 
     def part(self):
-        """Separate A and C for good: in-tree's healthy connections would keep both alive for ever."""
+        """Separate A and C for good: in-tree RDS's connections would keep both for ever."""
         if OURS:
             return
         run('ip', '-n', 'A', 'link', 'del', 'ac')
@@ -196,7 +201,7 @@ class Net:
                 run('ss', '-KtH', '( sport = :%d or dport = :%d )' % (RDS_TCP_PORT, RDS_TCP_PORT))
 
     def in_b(self, *args):
-        """A socket in B that the module's own listener does not get in the way of."""
+        """A socket in B with which the module's own listener does not interfere."""
         with self.b:
             s = socket.socket(*args)
         if self.vrf:

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A hash-checked exchange between two namespaces that goes on while somebody else misbehaves.
+ * A hash-checked exchange between two namespaces that goes on while another
+ * peer misbehaves.
  *
  * wire-bg STATUS NS_A ADDR_A NS_C ADDR_C
  *
- * A message of up to 8 KiB goes each way, both are awaited and checked, and after a short pause the
- * next pair follows. STATUS is a file mapped by the supervisor too: the pairs done so far and the
- * slowest message in microseconds (which the supervisor may reset to 0). SIGTERM ends the run.
+ * A message of up to 8 KiB is sent in each direction, both are received and
+ * checked, and after a short pause the next pair follows. STATUS is a file that
+ * the supervisor maps as well: the number of pairs so far and the slowest
+ * message in microseconds (which the supervisor may reset to 0). SIGTERM ends
+ * the run.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -33,7 +36,10 @@
 
 #define MAX_BODY	8192
 #define PAUSE_MS	4
-/* Far above what any hostile case may cost; reaching it means the exchange has stopped. */
+/*
+ * Far above the delay that any hostile case may cause: the exchange has
+ * stopped.
+ */
 #define GIVE_UP_MS	20000
 
 struct status {
@@ -82,7 +88,8 @@ static uint64_t fnv(const unsigned char *p, size_t n, uint64_t h)
 
 static uint64_t msg_hash(const struct msg *m)
 {
-	return fnv(m->body, m->len, 0xcbf29ce484222325ULL ^ m->index * 2 ^ m->from);
+	return fnv(m->body, m->len,
+		   0xcbf29ce484222325ULL ^ m->index * 2 ^ m->from);
 }
 
 static int open_in(const char *ns, const char *addr, struct sockaddr_in *self)
@@ -110,7 +117,8 @@ static int open_in(const char *ns, const char *addr, struct sockaddr_in *self)
 	return s;
 }
 
-static void send_one(int s, const struct sockaddr_in *to, uint64_t index, uint32_t from)
+static void send_one(int s, const struct sockaddr_in *to, uint64_t index,
+		     uint32_t from)
 {
 	static struct msg m;
 	uint64_t x = (index + 1) * 0x9e3779b97f4a7c15ULL + from;
@@ -124,11 +132,12 @@ static void send_one(int s, const struct sockaddr_in *to, uint64_t index, uint32
 		m.body[i] = x >> 56;
 	}
 	m.hash = msg_hash(&m);
-	if (sendto(s, &m, MSG_HEAD + m.len, 0, (const struct sockaddr *)to, sizeof(*to)) < 0)
+	if (sendto(s, &m, MSG_HEAD + m.len, 0, (const struct sockaddr *)to,
+		   sizeof(*to)) < 0)
 		die("sendto");
 }
 
-/* One message is awaited on s; false when it is not there yet. */
+/* Receive one message on @s and check it; false if there is none yet. */
 static bool take_one(int s, uint64_t index, uint32_t from)
 {
 	static struct msg m;
@@ -138,16 +147,18 @@ static bool take_one(int s, uint64_t index, uint32_t from)
 		return false;
 	if (n < 0)
 		die("recv");
-	if ((size_t)n < MSG_HEAD || (size_t)n != MSG_HEAD + m.len || m.index != index ||
-	    m.from != from || m.hash != msg_hash(&m)) {
-		printf("# wire-bg: wrong message: %zd bytes, index %" PRIu64 " for %" PRIu64 "\n",
+	if ((size_t)n < MSG_HEAD || (size_t)n != MSG_HEAD + m.len ||
+	    m.index != index || m.from != from || m.hash != msg_hash(&m)) {
+		printf("# wire-bg: wrong message: %zd bytes, index %" PRIu64
+		       " for %" PRIu64 "\n",
 		       n, m.index, index);
 		exit(1);
 	}
 	return true;
 }
 
-static void await_pair(const int s[2], uint64_t index, uint64_t t0, struct status *st)
+static void await_pair(const int s[2], uint64_t index, uint64_t t0,
+		       struct status *st)
 {
 	uint64_t took;
 	bool got[2] = { false, false };
@@ -169,7 +180,8 @@ static void await_pair(const int s[2], uint64_t index, uint64_t t0, struct statu
 				st->slowest_us = took;
 		}
 		if (took > GIVE_UP_MS * 1000ULL) {
-			printf("# wire-bg: pair %" PRIu64 " not there after %d ms (%d, %d)\n",
+			printf("# wire-bg: pair %" PRIu64
+			       " not there after %d ms (%d, %d)\n",
 			       index, GIVE_UP_MS, got[0], got[1]);
 			exit(1);
 		}
@@ -185,7 +197,8 @@ int main(int argc, char **argv)
 	int s[2], fd;
 
 	if (argc != 6) {
-		fprintf(stderr, "usage: wire-bg STATUS NS_A ADDR_A NS_C ADDR_C\n");
+		fprintf(stderr,
+			"usage: wire-bg STATUS NS_A ADDR_A NS_C ADDR_C\n");
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);

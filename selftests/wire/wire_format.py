@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Headers, flags, extensions, maps, probes and numbers: the statements about single frames."""
-import select
 import threading
 
 from lab import (OURS, SLOW, check, equal)
@@ -47,7 +46,7 @@ def header_exact(c, role, family):
 
 @case('wire.seq_one', ROLES)
 def seq_one(c, role, family):
-    """The first numbered message of a path has number 1, whatever it is."""
+    """The first numbered message of a path has number 1, whatever its kind."""
     p = c.peer(role, family)
     p.auto = False
     c.rds().send(b'x', p.addr, 4000)
@@ -71,7 +70,7 @@ def len_max(c, role, family):
 
 @case('wire.user_ping', ROLES)
 def user_ping(c, role, family):
-    """A socket's message to port 0 goes out as a ping; the answer reaches the socket from port 0."""
+    """A socket's message to port 0 is sent as a ping; the answer reaches the socket from port 0."""
     p = c.peer(role, family)
     r = c.rds()
     r.send(b'', p.addr, 0)
@@ -95,7 +94,7 @@ def deliver(c, role, family):
 
 @case('wire.split', ROLES)
 def split(c, role, family):
-    """Header and payload may be cut anywhere by TCP."""
+    """TCP may cut header and payload anywhere."""
     p = c.peer(role, family)
     r = c.rds()
     for cut in range(1, 60):
@@ -111,7 +110,7 @@ def split(c, role, family):
 
 @case('wire.batch', ROLES)
 def batch(c, role, family):
-    """Hundreds of messages in one TCP write are told apart, in order."""
+    """Hundreds of messages in one TCP write are separated, in order."""
     p = c.peer(role, family)
     r = c.rds()
     p.conn.write(b''.join(p.frame(4000, r.port, pattern(n % 97, n)) for n in range(300)))
@@ -121,7 +120,7 @@ def batch(c, role, family):
 
 @case('wire.flags_unknown', ROLES)
 def flags_unknown(c, role, family):
-    """Unknown flag bits, and the map bit with any company, make an ordinary message."""
+    """Unknown flag bits, and the map bit together with any other bit, make an ordinary message."""
     p = c.peer(role, family)
     r = c.rds()
     for flags in (0x02, 0x08, 0x10, 0x20, 0x40, 0x80, 0xfa, 0x03, 0x09, 0x21, 0x41, 0x81):
@@ -131,7 +130,7 @@ def flags_unknown(c, role, family):
 
 @case('wire.ignored_fields', ROLES)
 def ignored_fields(c, role, family):
-    """ack, credit, checksum and padding are not looked at over TCP, in data and in maps."""
+    """ack, credit, checksum and padding are ignored over TCP, in data and in maps."""
     p = c.peer(role, family)
     r = c.rds()
     junk = {'ack': 0xfedcba9876543210, 'credit': 0xaa, 'pad': b'\xde\xad\xbe\xef', 'csum': 0x1234}
@@ -157,7 +156,7 @@ def no_socket(c, role, family):
 
 @case('wire.ext_ignored_on_data', ROLES)
 def ext_ignored_on_data(c, role, family):
-    """Extensions of no concern do not hinder an ordinary message (never RDMA_DEST: see hostile)."""
+    """Irrelevant extensions do not affect an ordinary message (never RDMA_DEST: see hostile)."""
     p = c.peer(role, family)
     r = c.rds()
     for ext in (b'\1\0\0\3\1', b'\2\0\0\0\7', b'\4' + b'\0' * 8, npaths(8), gen(77), b'\7\7\7', b'\x08\0',
@@ -170,7 +169,7 @@ def ext_ignored_on_data(c, role, family):
 
 @case('wire.map_bits', ROLES)
 def map_bits(c, role, family):
-    """Port p is byte p/8, bit p%8, of the peer's map; neighbours are free."""
+    """Port p is bit p%8 of byte p/8 of the peer's map; neighbours are free."""
     p = c.peer(role, family)
     r = c.rds()
     p.settle()
@@ -233,7 +232,7 @@ def map_wrong_size(c, role, family):
 
 @case('wire.map_between', ROLES)
 def map_between(c, role, family):
-    """Maps are taken between any two messages of a batch."""
+    """Maps take effect between any two messages of a batch."""
     p = c.peer(role, family)
     r = c.rds()
     out = b''
@@ -286,14 +285,19 @@ def map_monitor(c):
 
 @case('wire.map_survives_loss', ROLES)
 def map_survives_loss(c, role, family):
-    """A peer's map stays in force when the connection is lost, until its next map."""
+    """A peer's map stays in force when the connection is lost, until the peer's next map.
+
+    This module drops the map where only the peer would dial, so that no sender waits for a peer
+    that does not.
+    """
     p = c.peer(role, family)
     r = c.rds()
     p.send_map(bitmap(4000))
     p.ping()
     p.reopen()
     p.ping()
-    equal(r.send_error(b'x', p.addr, 4000), 'ENOBUFS', 'send after a reconnect')
+    if role == 'server' or not OURS:
+        equal(r.send_error(b'x', p.addr, 4000), 'ENOBUFS', 'send after a reconnect')
     p.send_map(bitmap())
     p.ping()
     equal(r.send_error(b'x', p.addr, 4000), None, 'send after an empty map')
@@ -301,7 +305,7 @@ def map_survives_loss(c, role, family):
 
 @case('wire.map_on_flip', ROLES)
 def map_on_flip(c, role, family):
-    """Exactly at 1153 of 1152 bytes the bit appears; at 576 it stays, at 575 it goes."""
+    """At 1153 of 1152 bytes the bit is set; at 576 it stays set, at 575 it is cleared."""
     p = c.peer(role, family)
     r = c.rds(rcvbuf=1)
     p.settle()
@@ -325,7 +329,7 @@ def map_on_flip(c, role, family):
 
 @case('wire.map_on_close', ROLES)
 def map_on_close(c, role, family):
-    """Closing a congested socket clears its bit and says so."""
+    """Closing a congested socket clears its bit and sends the map."""
     p = c.peer(role, family)
     r = c.rds(rcvbuf=1)
     p.settle()
@@ -368,7 +372,7 @@ def map_not_for_empty(c):
 
 @case('wire.over_limit_delivered')
 def over_limit_delivered(c):
-    """The receive limit is advice: a peer that sends on is not robbed of its messages."""
+    """The receive limit is advisory: messages beyond it are delivered."""
     p = c.peer('client')
     r = c.rds(rcvbuf=1)
     for n in range(20):
@@ -396,7 +400,7 @@ def ping_pong(c, role, family):
 
 @case('wire.ping_payload', ROLES)
 def ping_payload(c, role, family):
-    """The payload of a ping is thrown away."""
+    """The payload of a ping is discarded."""
     p = c.peer(role, family)
     for n in (1, 100, 70000):
         p.send(4000, 0, pattern(n))
@@ -415,7 +419,7 @@ def ping_sport0(c, role, family):
 
 @case('wire.ping_duplicate', ROLES)
 def ping_duplicate(c, role, family):
-    """The duplicate rule comes before the ping: an old flagged one is not answered."""
+    """Duplicates are dropped before pings are answered: an old flagged ping gets no pong."""
     p = c.peer(role, family)
     n = p.settle()
     p.send(4000, 0, seq=1, flags=F_RETRANS)
@@ -425,7 +429,7 @@ def ping_duplicate(c, role, family):
 
 @case('wire.ping_congested', ROLES)
 def ping_congested(c, role, family):
-    """No pong goes to a port the peer has marked; it is lost, not kept."""
+    """No pong is sent to a port that the peer has marked; the pong is dropped, not kept."""
     p = c.peer(role, family)
     p.settle()
     p.send_map(bitmap(4000))
@@ -439,7 +443,7 @@ def ping_congested(c, role, family):
 
 @case('wire.ping_disable')
 def ping_disable(c):
-    """ping_enable 0 silences pongs and handshakes; such pings count as sent to no socket."""
+    """ping_enable 0 disables pongs and handshakes; the pings count as sent to no socket."""
     p = c.peer('client')
     p.settle()
     r = c.rds()
@@ -504,7 +508,7 @@ def handshake_pong(c, role, family):
 
 @case('wire.handshake_ping')
 def handshake_ping(c):
-    """On a connection from a peer of unknown path count the module asks, once, by itself."""
+    """On a connection from a peer of unknown path count the module sends one ping by itself."""
     p = c.peer('client')
     p.auto = False
     m = p.read()
@@ -522,7 +526,7 @@ def handshake_ping(c):
 
 @case('wire.npaths')
 def paths_advertised(c):
-    """min(8, advertised) paths are brought up by in-tree; ours announced 1 and stays at 1."""
+    """In-tree RDS brings up min(8, advertised) paths; this module announced 1 and stays at 1."""
     for n, more in ((None, 0), (0, 0), (1, 0), (2, 1), (4, 3), (8, 7), (16, 7)):
         p = c.peer('server')
         p.handshake(b'' if n is None else npaths(n))
@@ -530,7 +534,7 @@ def paths_advertised(c):
         for _ in range(want):
             c.net.kept.append(p.accept())
         p.ping()
-        equal(len(select.select([p.listener], [], [], 0.1)[0]), 0, 'connections beyond %d' % (want + 1))
+        c.quiet(p)                          # none beyond these
 
 
 PARSE = (
@@ -554,7 +558,7 @@ PARSE = (
 
 @case('wire.ext_parse', ROLES)
 def ext_parse(c, role, family):
-    """Parser rules, seen by whether the GEN_NUM behind an element restarts the numbering."""
+    """Parser rules: they show in whether the GEN_NUM behind an element restarts the numbers."""
     p = c.peer(role, family)
     p.handshake(npaths(1) + gen(1000))
     p.settle()
@@ -563,10 +567,10 @@ def ext_parse(c, role, family):
         p.handshake((ext + gen(g))[:16])
         last = p.ping(7000)
         n = p.ping(7001).seq
-        # Numbering restarted: these pongs are the first messages of the new count.
+        # If the numbers were restarted, these pongs are the first messages of the new count.
         if (n < 4 and last.seq < 4) != found:
             wrong.append('%s: generation %sfound' % (name, '' if not found else 'not '))
-        # Away from 1 again, so that the next restart shows.
+        # Move the numbers away from 1, so that the next restart shows.
         for _ in range(4):
             p.ping()
     check(not wrong, '%s', '; '.join(wrong))
@@ -615,7 +619,7 @@ SEQUENCES = (
 
 @case('wire.sequence', ROLES)
 def sequence(c, role, family):
-    """Dropped only if old and flagged; anything else moves the expectation, also backwards."""
+    """Only old flagged messages are dropped; any other sets the expected number, also backwards."""
     p = c.peer(role, family)
     r = c.rds()
     before = counters(c.net.a)['recv_drop_old_seq']
@@ -632,7 +636,7 @@ def sequence(c, role, family):
 
 @case('wire.ack_required_not_sent')
 def ack_required_not_sent(c):
-    """However many messages go out, none has a flag on TCP."""
+    """No message has a flag on TCP, however many are sent."""
     p = c.peer('client')
     r = c.rds()
     for i in range(20):

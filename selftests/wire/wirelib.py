@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A user-space RDS/TCP peer that speaks raw bytes, sockets of the module it faces, and the cases."""
+"""A user-space RDS/TCP peer of raw bytes, sockets of the module under test, and the cases."""
 import collections
 import contextlib
 import ctypes
@@ -20,11 +20,15 @@ AF_RDS = 21
 SOL_RDS = 276
 RDS_CANCEL_SENT_TO = 1
 RDS_CONG_MONITOR = 6
+SO_RDS_MSG_RXPATH_LATENCY = 10
+RDS_CMSG_RDMA_DEST = 2
 RDS_CMSG_CONG_UPDATE = 5
+RDS_CMSG_RXPATH_LATENCY = 11
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 INFO_COUNTERS = 10000
 INFO_TCP = 10007
+INFO6_TCP = 10016
 INFO6_SEND = 10012
 INFO6_RETRANS = 10013
 MAP_BYTES = 8192
@@ -49,6 +53,9 @@ def sockaddr(addr, port):
         return struct.pack('=HHI16sI', socket.AF_INET6, socket.htons(port), 0,
                            socket.inet_pton(socket.AF_INET6, addr), 0)
     return struct.pack('=HH4s8x', socket.AF_INET, socket.htons(port), socket.inet_aton(addr))
+
+
+ROOM = ctypes.create_string_buffer(MIB + 64)
 
 
 class Rds:
@@ -88,15 +95,23 @@ class Rds:
         return None
 
     def recv_now(self, ctl=0):
-        """(payload, source) or None; the source address of IPv6 messages is not decoded."""
+        """(payload, source) or None. With ctl an IPv6 source is None: Python cannot parse it."""
         try:
-            if ':' in self.addr:
-                return self.s.recv(MIB + 64), None
+            if ':' in self.addr and not ctl:
+                return self.recv6()
             data, anc, _, src = self.s.recvmsg(MIB + 64, ctl)
         except BlockingIOError:
             return None
         self.anc = anc
-        return data, src
+        return data, None if ':' in self.addr else src
+
+    def recv6(self):
+        name, size = ctypes.create_string_buffer(28), ctypes.c_int(28)
+        n = libc.recvfrom(self.s.fileno(), ROOM, len(ROOM), 0, name, ctypes.byref(size))
+        if n < 0:
+            raise OSError(ctypes.get_errno(), 'recvfrom')
+        port, addr = struct.unpack_from('>2xH4x16s', name.raw)
+        return ROOM[:n], (socket.inet_ntop(socket.AF_INET6, addr), port)
 
     def recv(self, seconds=3.0, ctl=0):
         end = Deadline(seconds)
@@ -105,7 +120,7 @@ class Rds:
             if got is not None:
                 return got
             check(not end.over(), 'no message at port %d within %.1f s', self.port, seconds)
-            # POLLIN may be a mere pulse; wait a bit then rather than spin.
+            # POLLIN may have ended already; then wait a bit instead of spinning.
             p = select.poll()
             p.register(self.s, select.POLLIN)
             if p.poll(end.left() * 1000) and self.recv_peek() is None:
@@ -162,28 +177,32 @@ TcpInfo = collections.namedtuple('TcpInfo', 'lport peer pport hdr_rem data_rem')
 
 
 def tcp_info(ns, peer):
-    """The RDS_INFO_TCP_SOCKETS records that concern this IPv4 peer."""
+    """The RDS_INFO_TCP_SOCKETS or RDS6_INFO_TCP_SOCKETS records of this peer."""
+    if ':' in peer:
+        family, what, layout = socket.AF_INET6, INFO6_TCP, '>16sH16sH8s8s'
+    else:
+        family, what, layout = socket.AF_INET, INFO_TCP, '>4sH4sH8s8s'
     out = []
-    for r in info(ns, INFO_TCP):
-        # Whatever the record's byte order of ports, the interoperable part is addresses and counts.
-        _, lport, pa, pport, hdr, data = struct.unpack_from('>4sH4sH8s8s', r)
+    for r in info(ns, what):
+        # Stacks differ in the byte order of ports in the record; addresses and counts agree.
+        _, lport, pa, pport, hdr, data = struct.unpack_from(layout, r)
         hdr, data = (struct.unpack('=Q', x)[0] for x in (hdr, data))
-        if socket.inet_ntoa(pa) == peer:
+        if pa == socket.inet_pton(family, peer):
             out.append(TcpInfo(lport, peer, pport, hdr, data))
     return out
 
 
 def queued(ns, what, peer):
-    """How many messages to this peer an RDS6 SEND or RETRANS dump shows.
+    """Number of messages to this peer in an RDS6 SEND or RETRANS dump.
 
-    The IPv4 variants would not do: in-tree 6.12 leaves the addresses of their records zero.
+    The IPv4 dumps cannot be used: in-tree 6.12 leaves the addresses of their records zero.
     """
     full = peer if ':' in peer else '::ffff:' + peer
     return sum(r[28:44] == socket.inet_pton(socket.AF_INET6, full) for r in info(ns, what))
 
 
 def drops(ns):
-    """Counted drop reasons of our module; empty where the file does not exist."""
+    """Drop reasons of this module with their counts; empty where the file does not exist."""
     out = {}
     with ns:
         try:
@@ -237,12 +256,12 @@ def gen(g):
 
 
 def pattern(n, seed=0):
-    """n bytes that tell position and message apart."""
+    """n bytes that depend on position and message."""
     return random.Random(seed * 1000003 + n).randbytes(n)
 
 
 class Conn:
-    """One TCP connection, cut into RDS messages."""
+    """One TCP connection, parsed into RDS messages."""
 
     def __init__(self, sock):
         self.s, self.buf = sock, bytearray()
@@ -264,7 +283,7 @@ class Conn:
             self.buf += chunk
 
     def read(self, seconds=3.0):
-        """The next message, whatever it is; None when nothing comes in time."""
+        """The next message of any kind; None if there is none in time."""
         end = Deadline(seconds)
         try:
             self.fill(48, end)
@@ -290,7 +309,7 @@ class Conn:
                 raise Closed('RST') from None
 
     def wait_closed(self, seconds=3.0):
-        """How the other side ended the connection, and the bytes it sent before."""
+        """How the other side ended the connection, and the bytes that it sent before."""
         end, got = Deadline(seconds), bytearray(self.buf)
         while True:
             if not select.select([self.s], [], [], end.left())[0]:
@@ -314,7 +333,7 @@ class Conn:
         self.s.close()
 
     def vanish(self):
-        """Forget the connection without a FIN or RST, as a crashed machine does."""
+        """Drop the connection without a FIN or RST, as a crashed machine does."""
         self.s.setsockopt(socket.IPPROTO_TCP, 19, 1)  # TCP_REPAIR
         self.s.close()
 
@@ -322,7 +341,7 @@ class Conn:
 class Peer:
     """An RDS host in B made of plain TCP sockets.
 
-    client: our address is the smaller one, so we dial. server: A dials us.
+    client: the host's address is smaller than A's, so the host dials. server: A dials.
     """
 
     def __init__(self, net, role, family=4, listen=True, rcvbuf=None):
@@ -343,7 +362,7 @@ class Peer:
         self.listener = s
 
     def dial(self, sport=0, seconds=3.0):
-        """A raw TCP connection from our address to A's RDS port."""
+        """A raw TCP connection from the peer's address to A's RDS port."""
         s = self.net.tcp(self.family)
         if self.rcvbuf:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.rcvbuf)
@@ -354,7 +373,7 @@ class Peer:
         except socket.timeout:
             raise Fail('A does not accept TCP connections') from None
         except (BrokenPipeError, ConnectionResetError):
-            pass                            # up and ended again before we could look
+            pass                            # the connection came up and ended already
         return Conn(s)
 
     def accept(self, seconds=3.0):
@@ -366,13 +385,13 @@ class Peer:
         return Conn(s)
 
     def nudge(self):
-        """Dial in the wrong direction, which only asks A to dial back."""
+        """Dial in the wrong direction, which only asks A to dial."""
         conn = self.dial_patiently(3.0)
         conn.wait_closed()
         conn.close()
 
     def dial_patiently(self, seconds):
-        """A full backlog swallows SYNs, and TCP is slow to repeat them."""
+        """Dial again and again: a full backlog drops SYNs, and TCP retransmits slowly."""
         end = Deadline(seconds)
         while True:
             try:
@@ -382,7 +401,7 @@ class Peer:
                     raise
 
     def open(self, seconds=3.0):
-        """A connection that is up: its first frame, the map, has been read."""
+        """Set up a connection and read its first frame, the map."""
         if self.role == 'client':
             self.conn = self.open_client(seconds)
         else:
@@ -396,7 +415,7 @@ class Peer:
         return self
 
     def open_client(self, seconds):
-        # A path that still tears down refuses the newcomer; a dialler has to come again.
+        # A path in teardown refuses the newcomer; a dialler has to try again.
         end = Deadline(seconds)
         while True:
             conn = self.dial_patiently(end.left() / SLOW)
@@ -409,7 +428,7 @@ class Peer:
                 time.sleep(0.01)
 
     def reopen(self, how='close', seconds=3.0):
-        """End the connection in the given way and get the next one."""
+        """End the connection by method how and set up the next one."""
         getattr(self.conn, how)()
         return self.open(seconds)
 
@@ -433,7 +452,7 @@ class Peer:
         self.send(1, 0, ext=ext, **kw)
 
     def read(self, seconds=3.0):
-        """The next data message or pong; maps and handshakes are kept aside, pings answered."""
+        """The next data message or pong; maps and handshakes are stored, and pings answered."""
         end = Deadline(seconds)
         while True:
             m = self.conn.read(end.left() / SLOW)
@@ -458,7 +477,7 @@ class Peer:
         return m
 
     def until(self, found, what, seconds=5.0):
-        """Skip what is left over from before up to a message of which found() is true."""
+        """Skip earlier messages up to one for which found() is true."""
         end = Deadline(seconds)
         while True:
             m = self.read(end.left() / SLOW)
@@ -467,17 +486,17 @@ class Peer:
                 return m
 
     def ping(self, port=7777, seconds=3.0):
-        """Ping A and wait for the pong: everything sent before has been processed by then."""
+        """Ping A and wait for the pong: A has processed all earlier messages by then."""
         self.send(port, 0)
         return self.expect(seconds, sport=0, dport=port, len=0)
 
     def sync(self, port=7778, seconds=5.0):
-        """As ping, but whatever else is still under way may come first."""
+        """Like ping, but other messages may precede the pong."""
         self.send(port, 0)
         return self.until(lambda m: (m.sport, m.dport) == (0, port), 'the pong', seconds)
 
     def next_map(self, seconds=3.0):
-        """Wait for a map that was not seen yet."""
+        """Wait for a new map."""
         n, end = len(self.maps), Deadline(seconds)
         while len(self.maps) == n:
             m = self.conn.read(end.left() / SLOW)
@@ -489,7 +508,7 @@ class Peer:
         return self.maps[-1]
 
     def settle(self, rounds=2):
-        """Get handshakes out of the way, so that what follows is numbered without gaps."""
+        """Complete the handshakes, so that later messages are numbered without gaps."""
         m = None
         for _ in range(rounds):
             m = self.ping()
@@ -502,7 +521,7 @@ class Peer:
 # --- packets --------------------------------------------------------------------------------------
 
 class Sniffer:
-    """TCP segments on an interface of B or C."""
+    """TCP segments over IPv4 on an interface of B or C."""
 
     Seg = collections.namedtuple('Seg', 'when src sport dst dport seq flags data')
     FIN, SYN, RST, ACK = 1, 2, 4, 16
@@ -535,42 +554,54 @@ class Sniffer:
 
 # --- cases ----------------------------------------------------------------------------------------
 
-Case = collections.namedtuple('Case', 'name fn kw')
+Case = collections.namedtuple('Case', 'name fn kw family')
 CASES = []
 ROLES = ('client', 'server')
+BOTH = (4, 6)
+ONE = ('client',)
 
 
-def case(name, roles=(), families=(4,), stacks=('ours', 'intree')):
-    """Register a case; with roles it runs once per direction, named NAME.ROLE (NAME.ROLE.v6)."""
+def case(name, roles=(), families=(4,), stacks=('ours', 'intree'), roles6=None):
+    """Register a case; with roles it runs once per direction, named NAME.ROLE (NAME.ROLE.v6).
+
+    Without roles the case finds its family in Ctx.family. roles6 gives the roles over IPv6.
+    """
     def deco(fn):
         if STACK not in stacks:
             return fn
         for family in families:
             tail = '.v6' if family == 6 else ''
             if roles:
-                for r in roles:
-                    CASES.append(Case('%s.%s%s' % (name, r, tail), fn, {'role': r, 'family': family}))
+                for r in roles6 if roles6 and family == 6 else roles:
+                    CASES.append(Case('%s.%s%s' % (name, r, tail), fn, {'role': r, 'family': family},
+                                      family))
             else:
-                CASES.append(Case(name + tail, fn, {}))
+                CASES.append(Case(name + tail, fn, {}, family))
         return fn
     return deco
 
 
 class Ctx:
-    """What a case may use; everything it opened is put away afterwards."""
+    """The tools of a case; all that the case opened is closed or retired afterwards."""
 
-    def __init__(self, net):
-        self.net, self.stack = net, contextlib.ExitStack()
+    def __init__(self, net, case_):
+        self.net, self.name, self.family = net, case_.name, case_.family
+        self.stack = contextlib.ExitStack()
 
-    def peer(self, role, family=4, up=True, **kw):
-        p = Peer(self.net, role, family, **kw)
+    def peer(self, role, family=None, up=True, **kw):
+        p = Peer(self.net, role, family or self.family, **kw)
         self.stack.callback(p.retire)
         return p.open() if up else p
 
-    def rds(self, port=0, family=4, ns=None, addr=None, **kw):
-        r = Rds(ns or self.net.a, addr or (A6 if family == 6 else A4), port, **kw)
+    def rds(self, port=0, family=None, ns=None, addr=None, **kw):
+        r = Rds(ns or self.net.a, addr or (A6 if (family or self.family) == 6 else A4), port, **kw)
         self.stack.callback(r.close)
         return r
+
+    def quiet(self, p):
+        """Require that no connection to this peer follows; checked at the end of the run."""
+        self.net.quiet.append((self.name, p.listener))
+        self.net.quiet_since = time.monotonic()
 
     def sniffer(self, ns=None, dev='ba'):
         s = Sniffer(ns or self.net.b, dev)
@@ -578,13 +609,24 @@ class Ctx:
         return s
 
 
+# A delayed dial comes within the longest back-off, 1 s.
+QUIET_S = 1.5
+
+
+def disturbed(net):
+    """Cases whose peers were dialled once more, checked after longer than any back-off."""
+    time.sleep(max(0.0, net.quiet_since + QUIET_S * SLOW - time.monotonic()))
+    heard = select.select([p for _, p in net.quiet], [], [], 0)[0]
+    return sorted({name for name, p in net.quiet if p in heard})
+
+
 def run_cases(net, argv=(), each=None):
-    """Run the registered cases (those with a word of argv in their name); the exit status."""
+    """Run the cases (only those with a word of argv in their name); return the exit status."""
     todo = [c for c in CASES if not argv or any(w in c.name for w in argv)]
     bad = 0
     t_all = time.monotonic()
     for n, c in enumerate(todo, 1):
-        ctx, t0, why = Ctx(net), time.monotonic(), None
+        ctx, t0, why = Ctx(net, c), time.monotonic(), None
         try:
             with ctx.stack:
                 c.fn(ctx, **c.kw)
@@ -601,6 +643,12 @@ def run_cases(net, argv=(), each=None):
         if took > 1:
             log('%s took %.2f s', c.name, took)
         bad += why is not None
+    if net.quiet:
+        late = disturbed(net)
+        name = '%d %s.no_further_connection' % (len(todo) + 1, todo[0].name.split('.')[0])
+        print(('not ok %s # to peers of %s' % (name, ', '.join(late))) if late else 'ok ' + name,
+              flush=True)
+        bad += bool(late)
     log('%d cases, %d failed, %.1f s', len(todo), bad, time.monotonic() - t_all)
     if not todo:
         print('not ok 1 nothing_to_run # no case matches', flush=True)

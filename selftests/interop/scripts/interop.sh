@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # interop.sh STACK_A STACK_B: runs in both guests; ping, exchange, congestion and forced resets
-# over IPv4 and IPv6. From ours to in-tree a message may be missing after a reset only if in-tree's
-# TCP had acknowledged it, from in-tree to ours only if our TCP had not: now and then in-tree never
-# sends such a message again. Both are watched on the wire.
+# over IPv4 and IPv6. After a reset a message from ours to in-tree may be missing only if in-tree's
+# TCP had acknowledged it; one from in-tree to ours only if our TCP had not, because in-tree
+# sometimes does not retransmit such a message. rds-xchg watches the acknowledgements on the wire.
 set -u
 . selftests/lib/lib.sh
 
@@ -21,7 +21,8 @@ lossy='' watch='' tolerate=''
 case "$peer_stack" in
 intree*) lossy="--tx-lossy --sniff rds0" watch="--abandon --sniff rds0" ;;
 esac
-# In-tree may forget to wake a congested sender; ours may not. What it forgets to send, our end judges.
+# In-tree may fail to wake a congested sender; ours must not. The end that runs ours judges messages
+# that in-tree does not retransmit.
 case "$RDS_STACK" in
 intree*) tolerate=--tolerate-lost-wakeup lossy=--tx-lossy ;;
 esac
@@ -40,8 +41,9 @@ run_xchg() {
 		--timeout "$limit" --stuck "$((30 * ${RDS_SLOW:-1}))" $tolerate "$@" "$self" "$peer"
 }
 
-# In-tree's receiving side now and then leaves a port's bit set in the map it sends. Where the wire
-# shows that, the run starts anew on another port; it is said how often.
+# In-tree as receiver sometimes leaves a port's bit set in the map it sends. When rds-xchg sees that
+# on the wire (exit status 3), the run is repeated on another port, and the number of abandoned runs
+# is printed.
 congestion() {
 	tries=0
 	while :; do
@@ -64,11 +66,12 @@ for fam in 4 6; do
 	else
 		self=$RDS_SELF6 peer=$RDS_PEER6 base=4100
 	fi
-	# The smaller end speaks first over IPv4, the larger one over IPv6: both ways to be dialled.
+	# The smaller address sends first over IPv4, the larger one over IPv6, so that connections
+	# are dialled both ways.
 	[ "$fam$RDS_GUEST" = 4a ] || [ "$fam$RDS_GUEST" = 6b ] || barrier first$fam
 	check "interop.v$fam.ping" "$RDS_BIN/rds-probe" ping 20 "$self" "$peer" 10000
 	[ "$fam$RDS_GUEST" = 4b ] || [ "$fam$RDS_GUEST" = 6a ] || barrier first$fam
-	# Room enough that only the test for congestion congests.
+	# Buffers so large that only the congestion test congests a port
 	big="--sndbuf 2097152 --rcvbuf 67108864"
 	check "interop.v$fam.exchange" run_xchg "interop.v$fam.exchange" $((base + 1)) \
 		--count $count --seed $((fam * 1000 + 1)) $big

@@ -13,8 +13,9 @@ fi
 limit=$((limit * ${RDS_SLOW:-1}))
 port=4200
 
-# Queues hold single frames and checksums are made in software, so that each packet has its own
-# luck and a flipped bit is seen. Resolved neighbours: ARP carries no checksum.
+# Without offloads queues hold single frames and checksums are computed in software, so that netem
+# treats each packet by itself and a flipped bit is noticed. Neighbours are permanent, because ARP
+# carries no checksum.
 link_setup() {
 	for n in A B; do
 		ip netns exec $n ethtool -K veth0 tx off tso off gso off gro off sg off >/dev/null
@@ -29,11 +30,54 @@ link_setup() {
 	done
 }
 
-# seen NAME WORD: the qdisc of A or B counted at least one such packet
+# dropped: packets that netem dropped at A and B
 dropped() {
 	for n in A B; do
 		tc -n $n -s qdisc show dev veth0
 	done | awk '{ for (i = 1; i < NF; i++) if ($i == "(dropped") s += $(i + 1) } END { print s + 0 }'
+}
+
+# tcp_counts: the TCP counters, as lines "group:name value", each the sum of A and B
+tcp_counts() {
+	for n in A B; do
+		ip netns exec $n cat /proc/net/snmp /proc/net/netstat
+	done | awk '{ if ($1 == was) for (i = 2; i <= NF; i++) v[$1 name[i]] += $i
+		else { was = $1; split($0, name, " "); next } was = "" }
+		END { for (n in v) print n, v[n] }'
+}
+
+# least NAME: the least number of events that TCP must count per thousand segments received: a tenth
+# of netem's rate, because TCP does not count acknowledgements that are duplicated or overtaken. At
+# 1 % one event in the whole exchange is enough.
+least() {
+	case "$1" in
+	*.all*)	echo 0 ;;
+	*)	echo 5 ;;
+	esac
+}
+
+# shown NAME: TCP counted, during the exchange, what netem was told to do. The receiver answers a
+# duplicate with a D-SACK; segments that overtake another wait in the out-of-order queue.
+shown() {
+	case "$1" in
+	netem.loss)		_want=Tcp:RetransSegs ;;
+	netem.duplicate)	_want=TcpExt:TCPDSACKOldSent ;;
+	netem.reorder)		_want=TcpExt:TCPOFOQueue ;;
+	netem.corrupt)		_want=Tcp:InCsumErrors ;;
+	netem.all*)		_want="Tcp:RetransSegs Tcp:InCsumErrors TcpExt:TCPDSACKOldSent
+		TcpExt:TCPOFOQueue" ;;
+	esac
+	tcp_counts >/tmp/netem.after
+	awk -v want="$_want" -v least="$(least "$1")" -v label="$1" '
+		NR == FNR { was[$1] = $2; next } { got[$1] = $2 - was[$1] }
+		END {
+			n = split(want, w, " ")
+			for (i = 1; i <= n; i++) {
+				printf "# %s: %s %d in %d segments\n", label, w[i], got[w[i]], got["Tcp:InSegs"]
+				bad += got[w[i]] * 1000 < got["Tcp:InSegs"] * least || !got[w[i]]
+			}
+			exit bad > 0
+		}' /tmp/netem.before /tmp/netem.after
 }
 
 end_of() {
@@ -53,6 +97,7 @@ exchange() {
 			return
 		fi
 	done
+	tcp_counts >/tmp/netem.before
 	end_of A --ctl-listen "$name" "$a" "$b" &
 	pid=$!
 	end_of B --ctl-connect "$name" "$b" "$a"
@@ -68,9 +113,10 @@ exchange() {
 	else
 		not_ok "$name" "exit status $ra at A, $rb at B"
 	fi
+	check "$name.shown" shown "$name"
 }
 
-# A link that loses nothing would pass all of the above.
+# link_is_bad NETEM...: the link loses some pings; without losses every exchange would pass.
 link_is_bad() {
 	tc -n A qdisc replace dev veth0 root netem "$@"
 	got=$(ip netns exec A ping -q -i 0.002 -c 400 -W 1 10.0.0.2 | sed -n 's/.* \([0-9]*\) received.*/\1/p')
@@ -79,7 +125,7 @@ link_is_bad() {
 	[ "$got" -gt 300 ] && [ "$got" -lt 400 ]
 }
 
-# Built in, or a module that tc has the kernel load; the first cases see whether it is there.
+# netem is built in, or a module that the kernel loads for tc; the first two checks fail without it.
 ns_pair A B && link_setup || { not_ok netem.setup "no link"; exit 1; }
 check netem.link_loses link_is_bad loss 5%
 check netem.link_corrupts link_is_bad corrupt 5%

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# churn.sh: namespaces made, connected, loaded and removed in random states, beside a pair whose
-# exchange must not notice; then the modules must go.
+# churn.sh: namespaces are created, connected and removed in random states, while the exchange
+# between two others (bystanders) must go on undisturbed; then the modules must unload.
 set -u
 . selftests/lib/lib.sh
 
@@ -36,7 +36,8 @@ modules_go() {
 }
 
 ns_pair KA KB && make_namespaces || { not_ok churn.setup "no namespaces"; exit 1; }
-# A bound socket holds its own transport and the core, as in-tree; rds_tcp holds rds while it is there.
+# A bound socket holds references to its transport and to the core, as in-tree; rds_tcp holds one to
+# rds while it is loaded.
 check churn.busy_tcp ip netns exec KA "$RDS_BIN/rds-pester" busy 10.0.0.1 rds_tcp=busy rds=busy
 check churn.busy_loopback "$RDS_BIN/rds-pester" busy 127.0.0.1 rds_tcp=gone rds=busy
 check churn.tcp_returns load_stack "$RDS_STACK"

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# isolate.sh: the same addresses and ports in two pairs of namespaces; nothing shows across.
+# isolate.sh: two pairs of namespaces with the same addresses and ports do not affect each other.
 set -u
 . selftests/lib/lib.sh
 
-# both BASE: a checked exchange inside each pair at once, with different content
+# both SEED ADDR_L ADDR_R: a checked exchange inside each pair at once, with different content
 both() {
 	for n in 1 2; do
 		for side in L R; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# unload.sh GUEST: in guest GUEST the modules are loaded, used, and unloaded within 50 ms after the
-# last socket closed, over and over, while the other guest sends, connects and resets.
+# unload.sh GUEST: guest GUEST loads the modules, uses them, and unloads them within 50 ms after the
+# last socket is closed, repeatedly, while the other guest sends, connects and resets connections.
 set -u
 . selftests/lib/lib.sh
 
@@ -25,7 +25,7 @@ other_end() {
 	pid=$!
 	exec 3>/tmp/unload-stop
 	barrier started
-	# In-tree loses messages by resets, so there are none while it is asked whether it talks.
+	# In-tree loses messages on resets: stop them before the other guest checks still_talks.
 	barrier unloaded "$limit"
 	rm /tmp/unload-running
 	wait $reset_pid
