@@ -12,6 +12,13 @@
 
 #define NAME_LEN 64
 
+/*
+ * Milliseconds for one attempt to connect. While the other guest boots, its
+ * network may drop a SYN. TCP then waits for up to half a minute before it
+ * sends the next one, so a new attempt is sooner.
+ */
+#define CONNECT_MS 2000
+
 static long deadline;
 
 static int left_ms(void)
@@ -81,9 +88,12 @@ static bool met(void *arg)
 {
 	const struct meeting *m = arg;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool done = !connect(fd, &m->peer.sa, addr_len(&m->peer)) &&
-		    !exchange(fd, m->name);
+	bool done;
 
+	/* connect() obeys SO_SNDTIMEO. */
+	set_timeo(fd, SO_SNDTIMEO, CONNECT_MS);
+	done = !connect(fd, &m->peer.sa, addr_len(&m->peer)) &&
+	       !exchange(fd, m->name);
 	close(fd);
 	return done;
 }
