@@ -16,6 +16,7 @@ static struct {
 	pthread_barrier_t gate;
 	union addr to;
 	long bad;
+	long bound;	/* what the other thread's bind() returned */
 } shared;
 
 static void odd(long v, const long *allowed, int n)
@@ -128,7 +129,8 @@ static void *binder(void *arg)
 	(void)arg;
 	for (i = 0; i < ROUNDS; i++) {
 		pthread_barrier_wait(&shared.gate);
-		ALLOW(do_bind(shared.fd, A4, 0), 0, -EINVAL);
+		shared.bound = do_bind(shared.fd, A4, 0);
+		ALLOW(shared.bound, 0, -EINVAL);
 		pthread_barrier_wait(&shared.gate);
 	}
 	return NULL;
@@ -139,21 +141,26 @@ static void bind_bind(const struct api_case *c)
 {
 	struct link l = link_open(TCP4);
 	pthread_t t;
-	int i, unbound = 0;
+	int i, unbound = 0, both = 0;
 
 	(void)c;
 	init(&l, 2);
 	need(!pthread_create(&t, NULL, binder, NULL));
 	for (i = 0; i < ROUNDS; i++) {
+		long bound;
+
 		shared.fd = sock();
 		pthread_barrier_wait(&shared.gate);
-		ALLOW(do_bind(shared.fd, A4, 0), 0, -EINVAL);
+		bound = do_bind(shared.fd, A4, 0);
+		ALLOW(bound, 0, -EINVAL);
 		pthread_barrier_wait(&shared.gate);
+		both += !bound && !shared.bound;
 		unbound += !port_of(shared.fd);
 		close(shared.fd);
 	}
 	pthread_join(t, NULL);
 	r("unbound", unbound);
+	r("both", both);
 	done(&l);
 }
 
@@ -433,7 +440,7 @@ const struct api_case race_cases[] = {
 	{ "race.bind_send.self6", bind_send, "after=7", .num = SELF6 },
 	{ "race.bind_send.lo4", bind_send, "after=7", .num = LO4 },
 	{ "race.bad_bind_send.tcp4", bad_bind_send, "after=7", .num = TCP4 },
-	{ "race.bind_bind", bind_bind, "unbound=0 after=7" },
+	{ "race.bind_bind", bind_bind, "unbound=0 both=0 after=7" },
 	{ "race.port_once", port_once, "both=0 none=0 after=7" },
 	{ "race.close_send.tcp4", close_send, "after=7", .num = TCP4, .arg = A4 },
 	{ "race.close_send.lo6", close_send, "after=7", .num = LO6, .arg = "::1" },

@@ -106,10 +106,6 @@ class Kernel:
                     found[f[:-3]] = k.read()
         return found
 
-    def extra_modules(self, path):
-        """Names of the modules in modules.dep whose path starts with @path."""
-        return [m for m, (p, _) in self.deps.items() if p.startswith(path)]
-
 
 def identity(data):
     """"srcversion:build-id" of a module file. Debian's kernels give a srcversion only to modules
