@@ -75,11 +75,16 @@ bool rt_drain(int fd, const union rt_addr *self, unsigned int timeout_ms)
 
 void rc_complain(const char *fmt, ...)
 {
+	char text[1024];
 	va_list ap;
+	int i;
 
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	for (i = 0; text[i]; i++)
+		HOLDS(text[i] >= ' ' && text[i] <= '~');
+	fputs(text, stderr);
 }
 
 void rc_progress(uint64_t bytes, uint64_t size, bool last)

@@ -66,6 +66,16 @@ void rc_encode(uint8_t hdr[RC_HDR_LEN], const struct rc_frame *f);
 /* Returns false if the bytes are no message of rdscat. */
 bool rc_decode(const uint8_t *buf, size_t len, struct rc_frame *f);
 
+/* Bytes of rc_error_text() with the final NUL */
+#define RC_TEXT_LEN	257
+
+/*
+ * Copy the text of ERROR message @f into @text, with a question mark for every
+ * byte that is not printable ASCII: the peer must not control the terminal.
+ * Returns @text.
+ */
+const char *rc_error_text(const struct rc_frame *f, char text[RC_TEXT_LEN]);
+
 /* Checksum of a stream; how the stream is cut into pieces does not matter. */
 struct rc_sum {
 	uint64_t h;

@@ -219,6 +219,7 @@ static void take(struct receiver *r, const struct rc_frame *f,
 {
 	static const char version[] =
 		"the receiver speaks another version of the protocol";
+	char text[RC_TEXT_LEN];
 
 	if (f->version != RC_VERSION) {
 		struct rc_frame no = {
@@ -251,9 +252,7 @@ static void take(struct receiver *r, const struct rc_frame *f,
 	else if (f->type == RC_BYE && r->closed)
 		r->finished = true;
 	else if (f->type == RC_ERROR)
-		fail(r, NULL, "%s: %.*s", r->peer,
-		     (int)(f->len < 256 ? f->len : 256),
-		     (const char *)f->payload);
+		fail(r, NULL, "%s: %s", r->peer, rc_error_text(f, text));
 }
 
 static int post(struct receiver *r, uint8_t type, uint16_t flags,

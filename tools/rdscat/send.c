@@ -143,6 +143,8 @@ static void take_ack(struct sender *s, const struct rc_frame *f)
 
 static void take(struct sender *s, const struct rc_frame *f)
 {
+	char text[RC_TEXT_LEN];
+
 	switch (f->type) {
 	case RC_WELCOME:
 		take_welcome(s, f);
@@ -155,9 +157,7 @@ static void take(struct sender *s, const struct rc_frame *f)
 			s->finished = true;
 		break;
 	case RC_ERROR:
-		fail(s, NULL, "%s: %.*s", s->peer,
-		     (int)(f->len < 256 ? f->len : 256),
-		     (const char *)f->payload);
+		fail(s, NULL, "%s: %s", s->peer, rc_error_text(f, text));
 		break;
 	}
 }

@@ -53,6 +53,19 @@ bool rc_decode(const uint8_t *buf, size_t len, struct rc_frame *f)
 	return true;
 }
 
+const char *rc_error_text(const struct rc_frame *f, char text[RC_TEXT_LEN])
+{
+	size_t n;
+
+	for (n = 0; n < f->len && n < RC_TEXT_LEN - 1; n++) {
+		uint8_t c = f->payload[n];
+
+		text[n] = c >= ' ' && c <= '~' ? (char)c : '?';
+	}
+	text[n] = '\0';
+	return text;
+}
+
 /*
  * Each step is a bijection of the state for a given word, and of the word for a
  * given state: a single wrong word is always detected. Eight bytes cost one
