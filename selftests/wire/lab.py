@@ -162,8 +162,8 @@ class Net:
                      ('client', 6): collections.deque(SMALL6), ('server', 6): collections.deque(LARGE6)}
         # Finished connections stay open to the end: A would dial a closed one again for ever.
         self.kept = []
-        # Peers that must not be dialled any more, and since when
-        self.quiet, self.quiet_since = [], 0.0
+        # Peers that must not be dialled any more, and since when; the cases whose peers were
+        self.quiet, self.quiet_since, self.disturbed = [], 0.0, set()
 
     def make_vrf(self):
         if os.environ.get('RDS_WIRE_NAT'):

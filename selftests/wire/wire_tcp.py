@@ -557,6 +557,7 @@ def sysctl_drop(c):
     p, q = c.peer('client'), c.peer('server')
     n = p.settle()
     q.settle()
+    c.closes_all()
     with c.net.a, open('/proc/sys/net/rds/tcp/rds_tcp_rcvbuf', 'w', encoding='ascii') as f:
         f.write('200000')
     # The peers that other cases left are closed as well, which takes time in a slow guest.

@@ -599,9 +599,14 @@ class Ctx:
         return r
 
     def quiet(self, p):
-        """Require that no connection to this peer follows; checked at the end of the run."""
+        """Require that no connection to this peer follows; checked at the end of the run, or before
+        a case that closes all connections."""
         self.net.quiet.append((self.name, p.listener))
         self.net.quiet_since = time.monotonic()
+
+    def closes_all(self):
+        """A case calls this before it closes the connections of all cases, which A sets up again."""
+        look_for_dials(self.net)
 
     def sniffer(self, ns=None, dev='ba'):
         s = Sniffer(ns or self.net.b, dev)
@@ -613,11 +618,14 @@ class Ctx:
 QUIET_S = 1.5
 
 
-def disturbed(net):
-    """Cases whose peers were dialled once more, checked after longer than any back-off."""
+def look_for_dials(net):
+    """Record the cases whose quiet peers were dialled once more, after longer than any back-off."""
+    if not net.quiet:
+        return
     time.sleep(max(0.0, net.quiet_since + QUIET_S * SLOW - time.monotonic()))
     heard = select.select([p for _, p in net.quiet], [], [], 0)[0]
-    return sorted({name for name, p in net.quiet if p in heard})
+    net.disturbed.update(name for name, p in net.quiet if p in heard)
+    net.quiet.clear()
 
 
 def run_cases(net, argv=(), each=None):
@@ -643,8 +651,9 @@ def run_cases(net, argv=(), each=None):
         if took > 1:
             log('%s took %.2f s', c.name, took)
         bad += why is not None
-    if net.quiet:
-        late = disturbed(net)
+    look_for_dials(net)
+    if todo:
+        late = sorted(net.disturbed)
         name = '%d %s.no_further_connection' % (len(todo) + 1, todo[0].name.split('.')[0])
         print(('not ok %s # to peers of %s' % (name, ', '.join(late))) if late else 'ok ' + name,
               flush=True)
