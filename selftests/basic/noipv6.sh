@@ -3,6 +3,7 @@
 # On a kernel booted with ipv6.disable=1 (CVE-2026-68322) IPv4 works and IPv6 is refused.
 . selftests/lib/lib.sh
 
+plan 6
 [ ! -e /proc/sys/net/ipv6 ] && ok noipv6.off || not_ok noipv6.off "IPv6 is there"
 ns_pair A B 2>/dev/null
 check noipv6.ping ip netns exec A "$RDS_BIN/rds-ping" -c 3 -I 10.0.0.1 10.0.0.2

@@ -4,6 +4,8 @@
 # both directions at once.
 . selftests/lib/lib.sh
 
+# Two barriers, and for each family a ping of ICMP and one of RDS
+plan $((2 + 2 * 2))
 check "basic.barrier_before_$RDS_GUEST" barrier before 60
 for a in 4 6; do
 	eval "self=\$RDS_SELF$a peer=\$RDS_PEER$a"

@@ -24,6 +24,7 @@ peers() {
 	done
 }
 
+plan 2
 if [ ! -e /proc/lock_stat ]; then
 	not_ok lockstat.kernel "no /proc/lock_stat: this needs the debug kernel"
 	exit 1

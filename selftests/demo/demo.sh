@@ -15,9 +15,10 @@ fi
 
 step() { echo "$bold== $*$off"; }
 
-# Convert the runner's output for a reader: the host's name in front, results as words.
+# Convert the runner's output for a reader: the host's name in front, results as words,
+# plans left out.
 pretty() {
-	sed -u -n \
+	sed -u -n -e '/^  [ab]| 1\.\.[0-9]*$/d' \
 		-e "s/^  \([ab]\)| not ok [0-9]* \(.*\)/  host \1 | ${bad}FAILED \2$off/" \
 		-e "s/^  \([ab]\)| ok [0-9]* \([^ ]*\).*/  host \1 | ${good}ok$off \2/" \
 		-e "s/^  \([ab]\)| \\(.*\\)/  host \1 | \2/" \

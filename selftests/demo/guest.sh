@@ -92,6 +92,8 @@ moved_counters() { rds-info -c | awk 'NF != 2 || $2 != 0' && [ "$(rds-info -c | 
 
 stress_listens() { ss -Htln "sport = 4100" | grep -q .; }
 
+# The sender or the receiver, the stress run, and two at each end
+if [ "$RDS_GUEST" = a ]; then plan $((3 + 2 + 2)); else plan $((3 + 1 + 2)); fi
 if [ "$RDS_GUEST" = a ]; then
 	sender
 	logged demo.ping rds-ping -c 5 -i 0.2 "$RDS_PEER4"

@@ -74,7 +74,9 @@ int ktap_exit(void)
 	int n = atomic_load(&count);
 
 	fflush(stdout);
-	if (planned >= 0 && n != planned)
+	if (planned < 0)
+		printf("# no plan, %d results\n", n);
+	else if (n != planned)
 		printf("# %d results planned, %d printed\n", planned, n);
-	return atomic_load(&failures) || !n || (planned >= 0 && n != planned);
+	return atomic_load(&failures) || !n || n != planned;
 }

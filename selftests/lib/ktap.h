@@ -17,8 +17,9 @@
  * ktap_plan() - announce how many results the program is going to print
  * @n: number of results
  *
- * The harness fails a case line with fewer results than planned, which detects
- * a program that ends early. ktap_exit() fails on any other number than @n.
+ * A program calls it once, before its first result. The harness fails a case
+ * line with fewer results than planned, because a program ended early, or with
+ * more. ktap_exit() fails without a plan and on any other number than @n.
  */
 void ktap_plan(int n);
 
@@ -42,7 +43,7 @@ void ktap_skip(const char *fmt, ...);
 /**
  * ktap_exit() - compute the exit status of a test program
  *
- * Return: 0 if there were results, as many as planned, and none failed;
+ * Return: 0 if there were results, exactly as many as planned, and none failed;
  * otherwise 1.
  */
 int ktap_exit(void);

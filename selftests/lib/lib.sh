@@ -6,7 +6,8 @@
 . "$RDS_TOP/selftests/lib/stack.sh"
 LIB_N=0 LIB_FAILED=0
 
-# plan N: announce N results; fewer results fail the case line
+# plan N: announce N results, before the first of them. The plans of a guest's programs add up;
+# fewer or more results than that sum fail the case line.
 plan() {
 	echo "1..$1"
 }

@@ -275,6 +275,7 @@ int main(int argc, char **argv)
 
 	if (n < STATES || n > MAX_NS)
 		die("usage: rds-churn COUNT SECONDS [SEED]");
+	ktap_plan(3);
 	srand(argc > 3 ? atoi(argv[3]) : 1);
 	if (pipe2(p, O_CLOEXEC))
 		die("pipe: %m");

@@ -255,10 +255,10 @@ int main(void)
 {
 	int l1, l2, r1, r2, fd;
 
+	ktap_plan(35);
 	idle = rds_socket("IDLE", "127.0.0.1", 0);
 	l1 = rds_socket("L1", L, 5000);
-	ktap_ok(rds_try_bind("L2", L, 5000, &l2), "isolate.bind_same");
-	if (ktap_exit())
+	if (!ktap_ok(rds_try_bind("L2", L, 5000, &l2), "isolate.bind_same"))
 		return 1;
 	ktap_ok(!rds_try_bind("L1", L, 5000, &fd) && errno == EADDRINUSE,
 		"isolate.bind_twice");

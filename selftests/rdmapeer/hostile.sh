@@ -46,5 +46,7 @@ role_b() {
 	rdma_del "$dev"
 }
 
+# The results of this script; rds-hostile plans its own.
+if [ "$RDS_GUEST" = a ]; then plan $((2 + $(rdma_left_plan))); else plan 2; fi
 role_"$RDS_GUEST"
 exit $LIB_FAILED

@@ -2,6 +2,7 @@
 # Refused command lines, with the messages of the classic programs.
 
 args_cases() {
+	plan 31
 	gives tools.ping_no_destination 1 '^Missing destination address$' rds-ping
 	gives tools.ping_version 1 '^rds-ping version 2\.0\.7$' rds-ping -h
 	gives tools.ping_unknown_option 1 '^Unknown option$' rds-ping -x 10.0.0.2

@@ -41,6 +41,7 @@ no_rdma='^hint: rds_rdma is not loaded: modprobe rds_rdma$'
 not_ours="^hint: $foreign is no address of this host"
 
 without_modules() {
+	plan 4
 	_no='Address family not supported by protocol'
 	advises hints.none_ping 1 "^unable to create RDS socket, errno: 97 \($_no\)$" "$none" \
 		rds-ping -c 1 $own
@@ -53,6 +54,7 @@ without_modules() {
 
 # Both sides bind only after they have agreed over TCP: then the tasks and both sides fail.
 stress_tasks_without_transport() {
+	plan 3
 	rds-stress -r $own -p 5000 >"$T/passive.out" 2>"$T/passive" &
 	_passive=$!
 	advises hints.core_stress 1 "$no_bind" "$no_transport" \
@@ -62,6 +64,7 @@ stress_tasks_without_transport() {
 }
 
 with_core_only() {
+	plan 12
 	advises hints.core_ping 1 "$no_bind" "$no_transport" rds-ping -c 1 $own
 	advises hints.core_ping_v6 1 "$no_bind" "$no_transport" rds-ping -c 1 fd09::1
 	advises hints.core_foreign 1 "$no_bind" "$not_ours" rds-ping -c 1 -I $foreign $own
@@ -86,6 +89,7 @@ with_core_only() {
 
 # Without an explicit option, missing tables of a module that is not loaded are no failure.
 not_asked() {
+	plan 4
 	for _options in '' -a -v --json; do
 		if rds-info $_options >/dev/null 2>"$T/err" && grep -Eq "$no_table" "$T/err" &&
 		   ! grep -q '^hint' "$T/err"; then
@@ -97,6 +101,7 @@ not_asked() {
 }
 
 with_tcp() {
+	plan 12
 	advises hints.tcp_ping_foreign 1 "$no_bind" "$not_ours" rds-ping -c 1 -I $foreign $own
 	advises hints.tcp_ping_foreign_v6 1 "$no_bind" '^hint: fd09::99 is no address of this host, .*, or still tentative: ' \
 		rds-ping -c 1 -I fd09::99 fd09::1
@@ -121,6 +126,7 @@ with_tcp() {
 }
 
 with_rdma_only() {
+	plan 4
 	advises hints.rdma_ping 1 "$no_bind" \
 		"^hint: rds_rdma has no device with $own, and rds_tcp is not loaded: modprobe rds_tcp$" \
 		rds-ping -c 1 $own

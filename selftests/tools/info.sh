@@ -23,6 +23,7 @@ shows() {
 }
 
 info_headings() {
+	plan 8
 	_msg='      LocalAddr LPort      RemoteAddr RPort  Tos              Seq      Bytes'
 	columns tools.info_T T 'TCP Connections:' \
 		'      LocalAddr LPort      RemoteAddr RPort  HdrRemain DataRemain    SentNxt  ExpectUna    SeenUna'
@@ -42,6 +43,7 @@ info_headings() {
 }
 
 info_rows() {
+	plan 9
 	# A receiver that does not read, and a host that does not answer.
 	$B rdscat -q -l 10.0.0.2:4700 >/dev/null 2>&1 &
 	_stopped=$!
@@ -74,6 +76,7 @@ info_rows() {
 }
 
 info_cases() {
+	plan 3
 	info_headings
 	$A rds-info -nTc | grep ':$' >"$T/order1"
 	$A rds-info -cTn | grep ':$' >"$T/order2"

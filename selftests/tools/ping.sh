@@ -15,6 +15,7 @@ three() {
 }
 
 ping_cases() {
+	plan 14
 	three tools.ping_v4 10.0.0.2
 	three tools.ping_v6 fd00::2
 	three tools.ping_mapped ::ffff:10.0.0.2

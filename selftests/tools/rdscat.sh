@@ -45,6 +45,7 @@ under_way() {
 }
 
 rdscat_misfortunes() {
+	plan 22
 	under_way 6101 -w 1.5
 	kill -KILL $rx
 	ended tools.rdscat_receiver_killed 1 $tx
@@ -103,6 +104,7 @@ rdscat_misfortunes() {
 }
 
 rdscat_patience() {
+	plan 5
 	# Silence for longer than the limit, at either end: neither end is dead.
 	_w=${RDS_SLOW:-1}
 	listen 10.0.0.2:6201 -w "$_w"
@@ -161,6 +163,7 @@ cut_part() {
 # The TCP connection is reset repeatedly, and everything arrives. The input comes in parts, with a
 # reset in each but the first, so that no transfer is too fast to be cut.
 rdscat_resets() {
+	plan 4
 	listen 10.0.0.2:6301
 	head -c 4194304 "$T/file" >"$T/part"
 	mkfifo "$T/parts"
@@ -184,6 +187,7 @@ rdscat_resets() {
 }
 
 rdscat_cases() {
+	plan 5
 	head -c 16777216 /dev/urandom >"$T/file"
 	: >"$T/empty"
 	head -c 1 /dev/urandom >"$T/byte"

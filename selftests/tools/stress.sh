@@ -14,6 +14,7 @@ pair() {
 
 # The first of two groups: its output lines are checked, and a busy guest prints few.
 stress_first() {
+	plan 2
 	pair duplex 5000 -t 2 -d 4 -q 4096 -a 256 -T 3 -v --show-params
 	pair widow 5300 -T 600 -d 1
 	wait_for 30 grep -q '^tsks' "$T/widow.active"
@@ -47,6 +48,7 @@ stress_begin() {
 # A script calls rds-stress -c, and continues afterwards. timeout gives each script a process group
 # of its own: a program that kills its process group kills the script and timeout, not this shell.
 stress_cpu() {
+	plan 5
 	$B timeout $((60 * ${RDS_SLOW:-1})) sh -c 'rds-stress -c -p 5650; echo "went on after $?"' \
 		>"$T/cpu.passive" 2>&1 &
 	_passive=$!
@@ -60,6 +62,7 @@ stress_cpu() {
 }
 
 stress_refusals() {
+	plan 5
 	gives tools.stress_refused 1 'connect\(10\.0\.0\.2\) failed, errno: 111 ' \
 		ip netns exec A rds-stress -s 10.0.0.2 -p 5990
 	gives tools.stress_retries 1 'Connection refused - retrying\.$' \
@@ -75,6 +78,7 @@ stress_refusals() {
 }
 
 stress_duplex() {
+	plan 8
 	ended tools.stress_duplex_active 0 "$duplex_active"
 	ended tools.stress_duplex_passive 0 "$duplex_passive"
 	says tools.stress_header "$T/duplex.active" \
@@ -96,6 +100,7 @@ stress_duplex() {
 }
 
 stress_end() {
+	plan 18
 	ended tools.stress_oneway 0 "$oneway_active"
 	ended tools.stress_oneway_passive 0 "$oneway_passive"
 	says tools.stress_oneway_active_sends "$T/oneway.active" '^   1 +[1-9][0-9]* +0 .*average'

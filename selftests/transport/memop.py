@@ -559,6 +559,7 @@ def t_sndbuf_released():
 
 def main():
     tests = [(n, f) for n, f in globals().items() if n.startswith("t_")]
+    print("1..%d" % len(tests), flush=True)
     failed = 0
     for i, (name, fn) in enumerate(tests, 1):
         KEEP.clear()

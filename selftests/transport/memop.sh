@@ -17,6 +17,8 @@ gone() {
 	rmmod rds_test 2>/dev/null
 }
 
+# The results of this script; memop.py plans its own.
+plan 2
 check memop.load loaded
 ns_pair A B && wait_for 20 settled || not_ok memop.namespaces "cannot be made"
 python3 selftests/transport/memop.py >/tmp/memop.out 2>&1 || LIB_FAILED=1

@@ -103,6 +103,7 @@ gone() {
 	rmmod rds_test 2>/dev/null
 }
 
+plan 11
 check transport.load loaded
 check transport.refusals refusals
 ns_pair A B && wait_for 20 settled || not_ok transport.namespaces "cannot be made"

@@ -151,6 +151,7 @@ def verdict(name, fn):
 
 
 def main():
+    print('1..2', flush=True)
     random.seed(SEED)
     log('RDS_ARGS=%d draws the same events', SEED)
     write(TRACE + 'buffer_size_kb', '4096')

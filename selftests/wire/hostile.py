@@ -527,20 +527,20 @@ def connect_loop(c, role, family):
     served(c, p)
 
 
-def dials_in_a_second(c, meet, most):
-    """How often a host is dialled that ends each connection, after meet(peer, connection)."""
+def dials(c, meet, seconds, most):
+    """Dials of a host that ends each connection, after meet(peer, connection)."""
     p = c.peer('server', up=False)
     p.nudge()
-    end, n = Deadline(1.0 / SLOW), 0        # one second on any machine
+    end, n = Deadline(seconds / SLOW), 0    # this long on any machine
     while not end.over():
         if select.select([p.listener], [], [], end.left())[0]:
             conn = Conn(p.listener.accept()[0])
             meet(p, conn)
             conn.reset()
             n += 1
-    log('%d dials in a second', n)
+    log('%d dials in %d s', n, seconds)
     check(n >= 2, 'only %d dials', n)
-    check(not OURS or n <= most, '%d dials in a second', n)
+    check(not OURS or n <= most, '%d dials in %d s', n, seconds)
     p.conn = True
     served(c, p)
 
@@ -548,7 +548,7 @@ def dials_in_a_second(c, meet, most):
 @case('hostile.accept_reset', families=BOTH)
 def accept_reset(c):
     """A host that accepts and resets is not dialled in a storm; it is served once it stops."""
-    dials_in_a_second(c, lambda p, conn: None, 100)
+    dials(c, lambda p, conn: None, 1, 100)
 
 
 @case('hostile.accept_talk_reset', families=BOTH)
@@ -561,7 +561,8 @@ def accept_talk_reset(c):
         except (Closed, TimeoutError):
             pass
 
-    dials_in_a_second(c, talk, 40)
+    # About 15 with the back-off. A slow machine manages no 40 in one second without it, either.
+    dials(c, talk, 3, 40)
 
 
 class Sleeper(threading.Thread):
@@ -787,12 +788,11 @@ class Background:
 def main():
     net = Net()
     bg = Background()
-    rc = wirelib.run_cases(net, sys.argv[1:], bg.after)
+    rc = wirelib.run_cases(net, sys.argv[1:], bg.after, more=1)
     bad = bg.finish()
     net.part()
-    n = len(wirelib.CASES) + 2
-    print(('not ok %d hostile.bystander # exit status %d' % (n, bad)) if bad
-          else 'ok %d hostile.bystander' % n, flush=True)
+    print('not ok hostile.bystander # exit status %d' % bad if bad else 'ok hostile.bystander',
+          flush=True)
     return 1 if rc or bad else 0
 
 

@@ -628,9 +628,21 @@ def look_for_dials(net):
     net.quiet.clear()
 
 
-def run_cases(net, argv=(), each=None):
-    """Run the cases (only those with a word of argv in their name); return the exit status."""
+def judge_quiet(net, n, prefix):
+    """The result of a whole run: no peer was dialled that must not be; returns whether one was."""
+    look_for_dials(net)
+    late = sorted(net.disturbed)
+    name = '%d %s.no_further_connection' % (n, prefix)
+    print(('not ok %s # to peers of %s' % (name, ', '.join(late))) if late else 'ok ' + name,
+          flush=True)
+    return bool(late)
+
+
+def run_cases(net, argv=(), each=None, more=0):
+    """Run the cases (only those with a word of argv in their name); return the exit status. The plan
+    includes that many more results, which the caller prints."""
     todo = [c for c in CASES if not argv or any(w in c.name for w in argv)]
+    print('1..%d' % (len(todo) + 1 + more), flush=True)
     bad = 0
     t_all = time.monotonic()
     for n, c in enumerate(todo, 1):
@@ -651,13 +663,8 @@ def run_cases(net, argv=(), each=None):
         if took > 1:
             log('%s took %.2f s', c.name, took)
         bad += why is not None
-    look_for_dials(net)
     if todo:
-        late = sorted(net.disturbed)
-        name = '%d %s.no_further_connection' % (len(todo) + 1, todo[0].name.split('.')[0])
-        print(('not ok %s # to peers of %s' % (name, ', '.join(late))) if late else 'ok ' + name,
-              flush=True)
-        bad += bool(late)
+        bad += judge_quiet(net, len(todo) + 1, todo[0].name.split('.')[0])
     log('%d cases, %d failed, %.1f s', len(todo), bad, time.monotonic() - t_all)
     if not todo:
         print('not ok 1 nothing_to_run # no case matches', flush=True)

@@ -58,6 +58,8 @@ congestion() {
 	return $rc
 }
 
+# Four results for each family
+plan $((2 * 4))
 modprobe -q tcp_diag || :
 barrier up 90
 for fam in 4 6; do

@@ -32,6 +32,7 @@ exchange() {
 	fi
 }
 
+plan 2
 ns_pair A B || { not_ok latency.setup "no link"; exit 1; }
 # Bring up the connections: the first message waits for neighbour discovery and the TCP handshake.
 for peer in 10.0.0.2 fd00::2; do

@@ -125,6 +125,8 @@ link_is_bad() {
 	[ "$got" -gt 300 ] && [ "$got" -lt 400 ]
 }
 
+# Two links that are bad, and six exchanges of two results each
+plan $((2 + 6 * 2))
 # netem is built in, or a module that the kernel loads for tc; the first two checks fail without it.
 ns_pair A B && link_setup || { not_ok netem.setup "no link"; exit 1; }
 check netem.link_loses link_is_bad loss 5%

@@ -35,6 +35,8 @@ modules_go() {
 	unload_stack $((15 * ${RDS_SLOW:-1}))
 }
 
+# The results of this script; rds-churn plans its own.
+plan 7
 ns_pair KA KB && make_namespaces || { not_ok churn.setup "no namespaces"; exit 1; }
 # A bound socket holds references to its transport and to the core, as in-tree; rds_tcp holds one to
 # rds while it is loaded.

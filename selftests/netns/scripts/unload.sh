@@ -16,6 +16,7 @@ resets() {
 }
 
 other_end() {
+	plan 1
 	modprobe -q tcp_diag || :
 	: >/tmp/unload-running
 	mkfifo /tmp/unload-stop
@@ -40,6 +41,7 @@ round() {
 }
 
 unloading_end() {
+	plan $((2 * rounds + 1))
 	barrier started
 	i=0
 	while [ $i -lt $rounds ]; do
