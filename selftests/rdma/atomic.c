@@ -111,6 +111,26 @@ static void many(struct rt *r, uint64_t cookie)
 	      "rdma.atomic.many # %d bad, %llu counted", bad, (ull)now);
 }
 
+static int add_one(struct rt *r, const void *arg, uint64_t token)
+{
+	struct rds_atomic_args a = arguments(*(const uint64_t *)arg, old,
+					     token);
+
+	a.fadd.add = 1;
+	return atomic(r, RDS_CMSG_ATOMIC_FADD, &a, true);
+}
+
+int plan_atomic(const struct rt *r)
+{
+	int nr_tries = sizeof(tries) / sizeof(tries[0]);
+
+	if (!r->ours)
+		return 2;
+	if (!r->peer_ours)
+		return 5;
+	return 3 + nr_tries + !r->siw + 2;
+}
+
 void test_atomic(struct rt *r)
 {
 	struct rds_atomic_args a;
@@ -134,11 +154,9 @@ void test_atomic(struct rt *r)
 		 * The keys of in-tree RDS do not permit remote atomic
 		 * operations.
 		 */
-		a = arguments(cookie, old, 2);
-		a.fadd.add = 1;
 		ask4(r, ASK_WRITE64, OFF, START, 0, 0);
-		rc = atomic(r, RDS_CMSG_ATOMIC_FADD, &a, true);
-		rt_ok(rc == RDS_RDMA_REMOTE_ERROR &&
+		rc = refusal(r, add_one, &cookie);
+		rt_ok(is_refusal(r, rc) &&
 			      ask4(r, ASK_READ64, OFF, 0, 0, 0) == START,
 		      "rdma.atomic.refused_by_intree # %d", rc);
 		mends(r, "rdma.atomic");
@@ -151,11 +169,9 @@ void test_atomic(struct rt *r)
 	ask4(r, ASK_FREE_ANY, cookie, 0, 0, 0);
 	/* An atomic operation on a read-only key must not change the memory. */
 	err = fetch_key(r, HOW_MAP, OFF, 4096, 0, &cookie);
-	a = arguments(cookie, old, 90);
-	a.fadd.add = 1;
 	ask4(r, ASK_WRITE64, OFF, START, 0, 0);
-	rc = err ? -err : atomic(r, RDS_CMSG_ATOMIC_FADD, &a, true);
-	rt_ok((r->siw ? rc == -EOPNOTSUPP : told_refused(r, rc)) &&
+	rc = err ? -err : refusal(r, add_one, &cookie);
+	rt_ok((r->siw ? rc == -EOPNOTSUPP : is_refusal(r, rc)) &&
 		      ask4(r, ASK_READ64, OFF, 0, 0, 0) == START,
 	      "rdma.atomic.read_only_key # %d", rc);
 	mends(r, "rdma.atomic");

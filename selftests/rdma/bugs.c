@@ -29,6 +29,7 @@ static uint8_t far[LEN] __attribute__((aligned(4096)));
 static uint64_t next_token = 1;
 
 #define CANCELS	300	/* operations, some of which are cancelled */
+#define CANCEL_LEN 16384	/* one request for the device, if it is a WRITE */
 #define OUTLIVE	20	/* rounds of keys_outlive() */
 #define OPS	8	/* operations in each round */
 
@@ -350,21 +351,33 @@ static void return_value(void)
 	drain(peer_fd);
 }
 
+/*
+ * Of the operations @first to @end every second one is a WRITE, and @handed of
+ * these were given to the device. Return how many of these did not succeed:
+ * they were under way when they were cancelled.
+ */
+static long under_way(uint64_t first, uint64_t end, long handed)
+{
+	for (uint64_t t = first + 1; t < end; t += 2)
+		handed -= r.status[t] == RDS_RDMA_SUCCESS;
+	return handed;
+}
+
 /* Messages with operations are cancelled during their transmission. */
 static void cancelled(void)
 {
 	uint64_t key = far_key(RW), first = next_token;
-	struct rds_iovec v = { (uintptr_t)here, LEN };
+	struct rds_iovec v = { (uintptr_t)here, CANCEL_LEN };
 	unsigned int not_once = 0, posted = 0, by[5] = { 0 };
 	struct sockaddr_in to;
-	long before = pins();
+	long before = pins(), handed = counter("rdma_write");
 	int rc = 0;
 
 	if (r.self.ss.ss_family != AF_INET)
 		return;
 	memcpy(&to, &there.ss, sizeof(to));
 	for (int i = 0; i < CANCELS; i++) {
-		rc = op(key, &v, 1, LEN, i & 1 ? RW : 0, next_token);
+		rc = op(key, &v, 1, CANCEL_LEN, i & 1 ? RW : 0, next_token);
 		if (rc)
 			break;
 		next_token++;
@@ -381,9 +394,10 @@ static void cancelled(void)
 		if (r.status[t] >= 0 && r.status[t] < 5)
 			by[r.status[t]]++;
 	}
-	printf("# cancelled: %u good, %u canceled, %u dropped\n",
+	handed = under_way(first, next_token, counter("rdma_write") - handed);
+	printf("# cancelled: %u good, %u canceled, %u dropped; %ld WRITEs under way\n",
 	       by[RDS_RDMA_SUCCESS], by[RDS_RDMA_CANCELED],
-	       by[RDS_RDMA_DROPPED]);
+	       by[RDS_RDMA_DROPPED], handed);
 	rt_ok(posted == CANCELS && !not_once && pins_back(before),
 	      "bugs.cancel_races_transmit # %d; %u posted, %u not told once, %ld pages",
 	      rc, posted, not_once, pins() - before);
@@ -512,6 +526,8 @@ int main(int argc, char **argv)
 	r.siw = !strcmp(argv[1], "siw");
 	r.slow = slow && atoi(slow) > 0 ? (unsigned int)atoi(slow) : 1;
 	forget_tokens(&r);
+	/* The functions in the order of their calls, and two results between. */
+	rt_plan(1 + 1 + 1 + 6 + 6 + 2 + 2 + 1 + 2 + 1 + 2 + 2 + 1 + 1 + 1 + 2);
 	bind_elsewhere();
 	first_map();
 	there = r.peer;

@@ -141,7 +141,15 @@ down_does_not_wait() {
 	[ -n "$_without" ] && [ -n "$_with" ] && [ "$_with" -lt $((_without + 700)) ]
 }
 
+# planned: the results of this script; rds-rdmabugs plans its own
+planned() {
+	_ports=2 _down=0
+	[ "$dev" = rxe ] || _down=1
+	echo $((1 + 4 + _ports + _down + 4 + $(rdma_left_plan)))
+}
+
 PATH=$RDS_BIN:$PATH
+plan "$(planned)"
 rdma_up "$dev" tcp-first && ok bugs.up || { not_ok bugs.up "see above"; exit 1; }
 check bugs.ib_settings settings
 check bugs.cve_2015_2042 boundaries

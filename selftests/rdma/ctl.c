@@ -88,6 +88,42 @@ bool ask_answered(struct rt *r)
 	return poll(&p, 1, 0) > 0;
 }
 
+/*
+ * During ASK_MSG the ends take turns: a byte TURN on the control connection
+ * gives the turn to its receiver. The byte cannot be the first one of a
+ * request (enum ask) or of the answer, whose errno is 0 or EPROTO.
+ */
+#define TURN	'T'
+
+void turn_pass(struct rt *r)
+{
+	char turn = TURN;
+
+	if (all(r->ctlfd, &turn, 1, true))
+		die("the other end is gone");
+}
+
+/* Has the other end given the turn to this one? Takes the byte. */
+bool turn_came(struct rt *r)
+{
+	char first = 0;
+
+	if (recv(r->ctlfd, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1 ||
+	    first != TURN)
+		return false;
+	return recv(r->ctlfd, &first, 1, 0) == 1;
+}
+
+/* Drop the turns ahead of a request or answer: an end that failed took none. */
+void turns_drop(struct rt *r)
+{
+	struct pollfd p = { .fd = r->ctlfd, .events = POLLIN };
+
+	do {
+		poll(&p, 1, -1);
+	} while (turn_came(r));
+}
+
 int ask(struct rt *r, const struct areq *req, struct aresp *resp)
 {
 	ask_begin(r, req);
@@ -104,6 +140,18 @@ uint64_t ask4(struct rt *r, enum ask op, uint64_t a0, uint64_t a1, uint64_t a2,
 	if (ask(r, &req, &resp))
 		die("request %d: %s", op, strerror(resp.err));
 	return resp.v[0];
+}
+
+/* A counter of this end or of the agent's; 0 if there is none of that name */
+long counter_of(struct rt *r, const char *name, bool there)
+{
+	struct areq q = { .op = ASK_COUNTER };
+	struct aresp a;
+	long n;
+
+	snprintf(q.text, sizeof(q.text), "%s", name);
+	n = !there ? counter(name) : ask(r, &q, &a) ? 0 : (long)a.v[0];
+	return n < 0 ? 0 : n;
 }
 
 static int do_key(struct rt *r, const struct areq *q, struct aresp *a)
@@ -283,7 +331,10 @@ int agent(struct rt *r)
 	struct aresp a;
 	struct areq q;
 
-	while (!all(r->ctlfd, &q, sizeof(q), false)) {
+	for (;;) {
+		turns_drop(r);
+		if (all(r->ctlfd, &q, sizeof(q), false))
+			return 1;
 		memset(&a, 0, sizeof(a));
 		if (q.op != ASK_QUIT)
 			a.err = do_one(r, &q, &a);
@@ -292,5 +343,4 @@ int agent(struct rt *r)
 		if (q.op == ASK_QUIT)
 			return 0;
 	}
-	return 1;
 }

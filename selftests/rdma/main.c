@@ -26,13 +26,22 @@
 static const struct {
 	const char *name;
 	void (*fn)(struct rt *r);
+	int (*plan)(const struct rt *r);
 } tests[] = {
-	{ "msg", test_msg }, { "rmem", test_rmem }, { "flags", test_flags },
-	{ "atomic", test_atomic }, { "bad", test_bad }, { "badkey", test_badkey },
-	{ "kill", test_kill }, { "resets", test_resets }, { "opresets", test_opresets },
-	{ "fresh", test_fresh }, { "freed", test_freed },
-	{ "stall", test_stall }, { "reload", test_reload },
-	{ "joined", test_joined },
+	{ "msg", test_msg, plan_msg },
+	{ "rmem", test_rmem, plan_rmem },
+	{ "flags", test_flags, plan_flags },
+	{ "atomic", test_atomic, plan_atomic },
+	{ "bad", test_bad, plan_bad },
+	{ "badkey", test_badkey, plan_badkey },
+	{ "kill", test_kill, plan_kill },
+	{ "resets", test_resets, plan_resets },
+	{ "opresets", test_opresets, plan_opresets },
+	{ "fresh", test_fresh, plan_fresh },
+	{ "freed", test_freed, plan_freed },
+	{ "stall", test_stall, plan_stall },
+	{ "reload", test_reload, plan_reload },
+	{ "joined", test_joined, plan_joined },
 };
 
 static void usage(void)
@@ -84,6 +93,8 @@ static void options(struct rt *r, int argc, char **argv)
 {
 	const char *load = getenv("RDS_LOAD");
 	int c;
+
+	r->light = load && !strcmp(load, "light");
 
 	while ((c = getopt(argc, argv, "c:s:d:n:r:R:w:S:")) != -1) {
 		switch (c) {
@@ -153,6 +164,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		if (strcmp(argv[1], tests[i].name))
 			continue;
+		rt_plan(tests[i].plan(&r));
 		tests[i].fn(&r);
 		ask(&r, &quit, &a);
 		return rt_exit();

@@ -78,6 +78,8 @@ check_unused() {
 
 gone() { ! rdma link show | grep -q "siw$1"; }
 
+# Nine results for each family, five after them, and those of rdma_left_gone; rds-rdmat plans its own.
+plan $((1 + 2 * 9 + 1 + 3 + RDMA_GONE_PLAN))
 setup && ok netns.up || { not_ok netns.up "see above"; exit 1; }
 for fam in 4 6; do
 	addresses $fam

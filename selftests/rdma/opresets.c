@@ -236,6 +236,13 @@ static bool all_unpinned(struct rt *r, long here, uint64_t there, long *left)
 	return false;
 }
 
+int plan_opresets(const struct rt *r)
+{
+	bool success = r->ours && r->peer_ours;
+
+	return 8 + success;
+}
+
 void test_opresets(struct rt *r)
 {
 	unsigned int rounds = r->resets ? r->resets : 20,

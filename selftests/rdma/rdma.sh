@@ -149,6 +149,11 @@ rdma_tells() {
 	[ "$(rdma_count pd)" != 0 ] && [ "$(rdma_count qp)" != 0 ]
 }
 
+# rdma_left_plan: print the number of results of rdma_left
+rdma_left_plan() {
+	[ "$RDS_STACK" = ours ] && echo $((1 + 2 + RDMA_GONE_PLAN)) || echo 1
+}
+
 # rdma_left NAME [BARRIER]: no page is pinned; rds_rdma has only the objects that idle connections
 # need, and none once it is unloaded, which waits for the other guest at BARRIER
 rdma_left() {
@@ -158,7 +163,7 @@ rdma_left() {
 		not_ok "$1.pins" "$(rdma_pins) pages are still pinned"
 	else
 		# In-tree 6.1 sometimes keeps pages of closed sockets pinned.
-		echo "# $1.pins: $(rdma_pins) pages are still pinned by in-tree"
+		ok "$1.pins # $(rdma_pins) pages are still pinned by in-tree"
 	fi
 	[ "$RDS_STACK" != ours ] || rdma_left_idle "$1"
 	[ -z "${2:-}" ] || barrier "$2" 90
@@ -172,6 +177,9 @@ rdma_left_idle() {
 		"$(rdma_count pd) pd $(rdma_count cm_id) cm_id"
 	rdma_show
 }
+
+# Results of rdma_left_gone
+RDMA_GONE_PLAN=3
 
 rdma_left_gone() {
 	unload_stack 20 && ok "$1.unload" || not_ok "$1.unload" "rds_rdma is in use"

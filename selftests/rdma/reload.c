@@ -288,9 +288,20 @@ static uint64_t busy_round(struct rt *r, unsigned int round, uint64_t n)
 	return n;
 }
 
+static unsigned int rounds_of(const struct rt *r)
+{
+	return r->resets ? r->resets : ROUNDS;
+}
+
+/* start(); in each round six quiet, five busy, and mends() */
+int plan_reload(const struct rt *r)
+{
+	return 1 + (int)rounds_of(r) * (6 + 5 + 1);
+}
+
 void test_reload(struct rt *r)
 {
-	unsigned int rounds = r->resets ? r->resets : ROUNDS;
+	unsigned int rounds = rounds_of(r);
 	uint64_t n = 0;
 	char name[32];
 

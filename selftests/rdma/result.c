@@ -25,6 +25,11 @@ void rt_skip(const char *fmt, ...)
 	ktap_skip("%s", text);
 }
 
+void rt_plan(int n)
+{
+	ktap_plan(n);
+}
+
 int rt_exit(void)
 {
 	return ktap_exit();

@@ -352,6 +352,21 @@ static void counted(struct rt *r, long out, uint64_t in, unsigned int ops)
 		ops);
 }
 
+/*
+ * start(), a key before the connection, with which one shape is written and
+ * read; for each way to get a key and each shape a WRITE, a READ and the
+ * freeing; and four sums. An in-tree peer refuses keys but those of HOW_MAP,
+ * with one result for each other way.
+ */
+int plan_rmem(const struct rt *r)
+{
+	int each = 3 * (int)(sizeof(shapes) / sizeof(shapes[0]));
+
+	if (r->peer_ours)
+		return 1 + 1 + 2 + HOW_LAST * each + 4;
+	return 1 + 1 + each + (HOW_LAST - 1) + 4;
+}
+
 void test_rmem(struct rt *r)
 {
 	struct areq q = { .op = ASK_COUNTER, .text = "copy_to_user" };

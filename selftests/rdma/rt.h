@@ -41,6 +41,7 @@ struct rt {
 	unsigned int ctl_port, port, slow, count, resets;
 	uint64_t seed;
 	bool agent, v6, ours, peer_ours, siw, link_up;
+	bool light;			/* RDS_LOAD: fewer repetitions */
 	const char *ctl, *way, *label;
 	int ctlfd, fd;			/* control connection, RDS socket */
 	long lost;			/* agent: reload_lost() at ASK_OPEN */
@@ -114,6 +115,7 @@ struct rdma_op {
 bool rt_ok(bool cond, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void rt_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void rt_plan(int n);
 int rt_exit(void);
 
 /* util.c */
@@ -127,8 +129,13 @@ size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
 long counter(const char *name);
 long pins(void);
 int run_shell(const char *cmd);
-bool told_refused(const struct rt *r, int status);
+bool connected(const struct rt *r);
 unsigned int unacked_from(const struct rt *r, uint16_t port);
+
+/* refuse.c; a refused_fn returns a status, or a negative errno */
+typedef int refused_fn(struct rt *r, const void *arg, uint64_t token);
+int refusal(struct rt *r, refused_fn *post, const void *arg);
+bool is_refusal(const struct rt *r, int status);
 
 /* sock.c */
 int rds_open(const struct rt_addr *self, uint16_t port);
@@ -150,11 +157,18 @@ int ask(struct rt *r, const struct areq *req, struct aresp *resp);
 void ask_begin(struct rt *r, const struct areq *req);
 int ask_end(struct rt *r, struct aresp *resp);
 bool ask_answered(struct rt *r);
+long counter_of(struct rt *r, const char *name, bool there);
+void turn_pass(struct rt *r);
+bool turn_came(struct rt *r);
+void turns_drop(struct rt *r);
 uint64_t ask4(struct rt *r, enum ask op, uint64_t a0, uint64_t a1, uint64_t a2,
 	      uint64_t a3);
 int agent(struct rt *r);
 
-/* the tests */
+/*
+ * The tests. plan_X() is the number of results that test_X() prints if none
+ * fails.
+ */
 bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed,
 	      unsigned int dir, uint64_t count, unsigned int resets,
 	      const char *way, char *what, size_t size);
@@ -179,6 +193,20 @@ void test_freed(struct rt *r);
 void test_stall(struct rt *r);
 void test_reload(struct rt *r);
 void test_joined(struct rt *r);
+int plan_msg(const struct rt *r);
+int plan_rmem(const struct rt *r);
+int plan_flags(const struct rt *r);
+int plan_atomic(const struct rt *r);
+int plan_bad(const struct rt *r);
+int plan_badkey(const struct rt *r);
+int plan_kill(const struct rt *r);
+int plan_resets(const struct rt *r);
+int plan_opresets(const struct rt *r);
+int plan_fresh(const struct rt *r);
+int plan_freed(const struct rt *r);
+int plan_stall(const struct rt *r);
+int plan_reload(const struct rt *r);
+int plan_joined(const struct rt *r);
 int joined_take(struct rt *r, const struct areq *q, struct aresp *a);
 long reload_lost(void);
 int reload_module(struct rt *r, struct aresp *a);

@@ -107,10 +107,37 @@ resets_total() {
 	check "rdma.resets.all_taken # $_n not" [ "$_n" = 0 ]
 }
 
-each() {
+# parse TEST: set $_what, $_opts and $_fams
+parse() {
 	_what=${1%%:*} _opts= _fams=${RDS_FAMILIES:-4 6}
 	case "$1" in *:*) _opts=$(echo "${1#*:}" | tr , ' ') ;; esac
 	case "$_what" in [46]/*) _fams=${_what%%/*} _what=${_what#*/} ;; esac
+}
+
+# planned TEST...: print the number of this script's results in this guest; rds-rdmat plans its own.
+# A line of one guest has two addresses to send to, a line of two guests has two drivers.
+planned() {
+	_sum=$((1 + $(rdma_left_plan))) _ping=1 _congestion=1
+	[ -n "${RDS_SELF4:-}" ] || _ping=2 _congestion=3
+	for _t in "$@"; do
+		parse "$_t"
+		case "$_what" in
+		ping)	_n=$_ping ;;
+		congestion)	_n=$_congestion ;;
+		*)	_n=2 ;;
+		esac
+		for _f in $_fams; do
+			_sum=$((_sum + _n))
+		done
+	done
+	# resets_total has one result more over rxe.
+	[ -z "${RDS_RESETS:-}" ] || _sum=$((_sum + 1))
+	[ -z "${RDS_RESETS:-}" ] || [ "$dev" != rxe ] || _sum=$((_sum + 1))
+	echo $_sum
+}
+
+each() {
+	parse "$1"
 	for fam in $_fams; do
 		eval "_me=\$RDS_SELF$fam _you=\$RDS_PEER$fam"
 		if [ -n "${RDS_ONE:-}" ] && [ "$_what" = congestion ]; then
@@ -138,6 +165,7 @@ each() {
 }
 
 : "${RDS_STACKS:=$RDS_STACK $RDS_STACK}"
+plan "$(planned "$@")"
 rdma_up "$dev" "$order" && ok rdma.up || { not_ok rdma.up "see above"; exit 1; }
 [ -n "${RDS_ONE:-}" ] || barrier up 90
 for t in "$@"; do

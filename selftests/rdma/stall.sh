@@ -18,6 +18,8 @@ drive() {
 		"$RDS_SELF4" "$RDS_PEER4"
 }
 
+# The results of this script; rds-rdmat plans its own.
+plan $((3 + $(rdma_left_plan)))
 rdma_up "$dev" tcp-first && ok rdma.up || { not_ok rdma.up "see above"; exit 1; }
 if [ "$RDS_GUEST" = a ]; then
 	check rdma.stall.probe insmod "$RDS_TOP/build/mod/$RDS_KERNEL/testko/rds_stall.ko"

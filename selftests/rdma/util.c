@@ -66,6 +66,17 @@ void addr_port(struct rt_addr *a, uint16_t port)
 		((struct sockaddr_in6 *)&a->ss)->sin6_port = htons(port);
 }
 
+static struct in6_addr addr_in6(const struct rt_addr *a)
+{
+	const struct sockaddr_in *in4 = (const struct sockaddr_in *)&a->ss;
+	struct in6_addr in6 = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+
+	if (a->ss.ss_family == AF_INET6)
+		return ((const struct sockaddr_in6 *)&a->ss)->sin6_addr;
+	memcpy(&in6.s6_addr[12], &in4->sin_addr, 4);
+	return in6;
+}
+
 static uint8_t pattern_byte(uint64_t seed, uint64_t pos)
 {
 	return (uint8_t)(mix64(seed * 0x10001 + (pos >> 3)) >> (8 * (pos & 7)));
@@ -186,18 +197,20 @@ unsigned int unacked_from(const struct rt *r, uint16_t port)
 	return found;
 }
 
-/*
- * Did the peer's device refuse the operation? On iWARP the refusal ends the
- * connection and is not reported as a completion. On RoCE the peer's end of the
- * connection fails, too, and that may be noticed first: often in a slow guest,
- * and once in a while on a busy machine.
- */
-bool told_refused(const struct rt *r, int status)
+/* Is the connection to the peer up? */
+bool connected(const struct rt *r)
 {
-	static unsigned int overtaken;
+	static struct rds6_info_connection rec[256];
+	socklen_t len = sizeof(rec);
+	struct in6_addr self = addr_in6(&r->self), peer = addr_in6(&r->peer);
+	bool up = false;
+	size_t i;
 
-	if (r->siw)
-		return status > 0;
-	return status == RDS_RDMA_REMOTE_ERROR ||
-	       (status == RDS_RDMA_DROPPED && (r->slow > 1 || !overtaken++));
+	if (getsockopt(r->fd, SOL_RDS, RDS6_INFO_CONNECTIONS, rec, &len) < 0)
+		return false;
+	for (i = 0; i < len / sizeof(rec[0]); i++)
+		up |= !memcmp(&rec[i].laddr, &self, sizeof(self)) &&
+		      !memcmp(&rec[i].faddr, &peer, sizeof(peer)) &&
+		      rec[i].flags & RDS_INFO_CONNECTION_FLAG_CONNECTED;
+	return up;
 }
