@@ -6,6 +6,7 @@
 dir=$RDS_TOP/build/mod/$RDS_KERNEL-harness
 ko=$dir/$1.ko
 
+echo 1..1
 case "$2" in
 netns)	ip netns add victim
 	ip netns exec victim insmod "$ko" how=netns ;;

@@ -5,4 +5,5 @@
 if [ "$RDS_GUEST" = "$1" ]; then
 	exec sh selftests/harness/hurt.sh rds_hurt cache
 fi
+echo 1..1
 echo ok 1 whole

@@ -6,6 +6,7 @@
 
 prints_usage() { "$RDS_BIN/barrier" 2>&1 | grep -q '^usage: barrier'; }
 
+plan 3
 check place.program prints_usage
 check place.module modinfo "$RDS_TOP/build/mod/$RDS_KERNEL-harness/foreign_hurt.ko"
 check place.kernels_modules modprobe veth

@@ -24,8 +24,8 @@ import vmconf  # noqa: E402  pylint: disable=wrong-import-position
 
 SHARDS = 4
 # Lines that run in every shard: a failure that comes once, one that comes again, one that is final,
-# and splats that are accepted in a guest of in-tree modules only
-EVERY_TIME = ("h-once", "h-twice", "h-splat-once", "h-intree-cache")
+# splats that are accepted in a guest of in-tree modules only, and a splat in a batch
+EVERY_TIME = ("h-once", "h-twice", "h-splat-once", "h-intree-cache", "hb-notok+hb-warn+hb-fine")
 
 
 def build(kernel):
@@ -45,18 +45,19 @@ def build(kernel):
 def expectations(kernel):
     with open(os.path.join(HERE, "lines"), encoding="utf-8") as f:
         runs = {ln.split("|")[0].strip(): ln.split("|")[5].strip() for ln in f
-                if ln.startswith("h-")}
+                if ln.startswith(("h-", "hb-"))}
     words = os.environ.get("CASES", "").split()
     only_debug = os.environ.get("HARNESS_ONLY") == kernel
     shard = os.environ.get("RDS_SHARD")
     with open(os.path.join(HERE, "expect"), encoding="utf-8") as f:
         for n, ln in enumerate(f):
-            if not ln.startswith("h-"):
+            if not ln.startswith(("h-", "hb-")):
                 continue
             name, want, how, regexes = (p.strip() for p in ln.split("|", 3))
             if shard and n % SHARDS != int(shard) and name not in EVERY_TIME:
                 continue
-            if runs[name] not in ("all", kernel) or (only_debug and runs[name] != kernel):
+            kernels = {runs[n] for n in name.split("+")}
+            if not kernels <= {"all", kernel} or (only_debug and kernel not in kernels):
                 continue
             if not words or any(name.startswith(w) for w in words):
                 yield name, want, how.split(), [r.strip() for r in regexes.split(" && ")]
@@ -67,13 +68,14 @@ def provoke(kernel, name, how):
         return None, "not begun in time", 0
     env = dict(os.environ, KERNEL=kernel, CASES="", RDS_EXPECT_ALL="0")
     # RDS_PARALLEL is the number of runs that this script starts at the same time. Each run has one
-    # line, and must not wait for the slots of another.
-    env.update(RDS_PARALLEL="1", RDS_UNTIL="", RDS_LEAKS="")
+    # line, or one batch, and must not wait for the slots of another.
+    env.update(RDS_PARALLEL="1", RDS_UNTIL="", RDS_LEAKS="", RDS_BATCH="")
     # CI's variables for repeated runs and time limits must not change what a line does here.
     env.update(RDS_RETRY="", RDS_FLAKY="", RDS_END="", RDS_STOP="")
     env.update(h.split("=", 1) for h in how if re.match(r"[A-Z_]+=", h))
     # "=" selects by the whole name: some names are the beginning of others.
-    argv = [os.path.join(VM, "run.py"), "--kernel", kernel, "--no-build", "--cases", "=" + name,
+    words = " ".join("=" + n for n in name.split("+"))
+    argv = [os.path.join(VM, "run.py"), "--kernel", kernel, "--no-build", "--cases", words,
             "--cases-file", os.path.join(HERE, "lines")]
     if "ELSEWHERE=1" in how:
         argv = [os.path.join(HERE, "elsewhere.sh"), kernel, name]

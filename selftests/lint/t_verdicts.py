@@ -75,24 +75,33 @@ UNLOAD = "modules cannot be unloaded: rds=1"
 # stacks of the line, results and failures that its first guest prints; number of failures, of final
 # ones
 GUESTS = [
-    (["ours"], ["ok 1 a"], [], 0, 0),
-    (["ours"], ["not ok 1 a # slow"], [], 1, 0),
-    (["ours"], ["not ok 1 a # 3 pages are still pinned"], [], 1, 1),
-    (["ours"], ["ok 1 a"], [LEFT], 1, 1),
-    (["none"], ["ok 1 a"], [UNLOAD], 1, 1),
-    (["ours"], ["ok 1 a"], ["kmemleak: unreferenced object 0x1"], 1, 1),
-    (["ours"], ["ok 1 a"], ["no answer in time"], 1, 0),
-    (["intree", "ours"], ["ok 1 a"], [LEFT], 1, 0),
-    (["intree", "ours"], ["not ok 1 m.none_lost"], [], 1, 1),
-    (["intree", "intree"], ["not ok 1 m.none_lost"], [], 1, 0),
+    (["ours"], ["1..1", "ok 1 a"], [], 0, 0),
+    (["ours"], ["1..1", "not ok 1 a # slow"], [], 1, 0),
+    (["ours"], ["1..1", "not ok 1 a # 3 pages are still pinned"], [], 1, 1),
+    (["ours"], ["1..1", "ok 1 a"], [LEFT], 1, 1),
+    (["none"], ["1..1", "ok 1 a"], [UNLOAD], 1, 1),
+    (["ours"], ["1..1", "ok 1 a"], ["kmemleak: unreferenced object 0x1"], 1, 1),
+    (["ours"], ["1..1", "ok 1 a"], ["no answer in time"], 1, 0),
+    (["intree", "ours"], ["1..1", "ok 1 a"], [LEFT], 1, 0),
+    (["intree", "ours"], ["1..1", "not ok 1 m.none_lost"], [], 1, 1),
+    (["intree", "intree"], ["1..1", "not ok 1 m.none_lost"], [], 1, 0),
     (["ours"], ["1..2", "ok 1 a"], [], 1, 0),
     (["ours"], ["1..2", "ok 1 a", "1..1", "ok 1 b"], [], 1, 0),
-    (["ours"], ["1..1", "ok 1 a", "1..1", "ok 1 b", "ok 2 c"], [], 0, 0),
+    (["ours"], ["1..1", "ok 1 a", "1..2", "ok 1 b", "ok 2 c"], [], 0, 0),
+    (["ours"], ["1..1", "ok 1 a", "1..1", "ok 1 b", "ok 2 c"], [], 1, 0),
+    (["ours"], ["1..1", "1..2", "ok 1 b", "ok 1 a", "ok 2 c"], [], 0, 0),
+    (["ours"], ["ok 1 a"], [], 1, 0),
+    (["ours"], ["ok 1 a", "not ok 2 b"], [], 2, 0),
+    (["intree", "ours"], ["ok 1 a"], [], 1, 0),
+    (["ours"], ["1..0"], [], 1, 0),
+    (["ours"], ["1..1"], [], 1, 0),
+    (["ours"], [], [], 1, 0),
 ]
 # like GUESTS, with a first guest that was cut off before its end
 CUT = [
     (["ours"], [], [], 0, 0),
     (["ours"], ["1..2", "ok 1 a"], [], 0, 0),
+    (["ours"], ["ok 1 a"], [], 0, 0),
     (["ours"], ["not ok 1 a # slow"], [], 1, 0),
     (["ours"], ["not ok 1 m.none_lost"], [], 1, 1),
 ]
@@ -126,7 +135,7 @@ def guest_verdict(stacks, results, failures, cut=False):
     """(number of failures, of final ones) of a line with this first guest."""
     guest = types.SimpleNamespace(
         name="a", stack=stacks[0], line=types.SimpleNamespace(stacks=stacks, timeout=1), slow=1,
-        results=results, failures=failures, console=types.SimpleNamespace(lines=[]), judged=None,
+        results=results, failures=failures, console=[], judged=None, qemu_err=None,
         timed_out=False, cut=cut, started=1.0, ended=None if cut else 2.0,
         exit=None if cut else 0, taint=0)
     tally = verdicts.Tally()
@@ -157,7 +166,7 @@ def explained(consoles):
     runner = run.Runner.__new__(run.Runner)
     runner.accepted = types.SimpleNamespace(covers=lambda block, intree: False)
     return not runner.blamed([types.SimpleNamespace(
-        stack="ours", judged=None, console=types.SimpleNamespace(lines=lines)) for lines in consoles])
+        stack="ours", judged=None, console=lines) for lines in consoles])
 
 
 def main():

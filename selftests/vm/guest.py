@@ -52,6 +52,10 @@ def base_archive(kernel):
     return path
 
 
+def shell_text(env):
+    return "".join("%s=%s\n" % (k, shlex.quote(v)) for k, v in sorted(env.items())).encode()
+
+
 def listen(path):
     s = socket.socket(socket.AF_UNIX)
     s.bind(path)
@@ -60,12 +64,11 @@ def listen(path):
 
 
 class Channel:
-    """One of a guest's two ports: splits its output into lines and writes them to the log."""
+    """One of a guest's two ports: splits its output into lines."""
 
-    def __init__(self, path, log, prefix):
+    def __init__(self, path):
         self.server, self.conn = listen(path), None
-        self.log, self.prefix = log, prefix
-        self.part, self.lines = b"", []
+        self.rest = b""
 
     def fileno(self):
         return (self.conn or self.server).fileno()
@@ -78,18 +81,19 @@ class Channel:
             return []
         data = self.conn.recv(65536)
         if not data:
-            if self.part:
-                return self.add(b"\n")
-            return None
+            return self.add(b"\n") if self.rest else None
         return self.add(data)
 
     def add(self, data):
-        *whole, self.part = (self.part + data).split(b"\n")
-        new = [w.decode("utf-8", "replace").rstrip("\r") for w in whole]
-        for n in new:
-            self.log.write(self.prefix + n + "\n")
-        self.lines += new
-        return new
+        *whole, self.rest = (self.rest + data).split(b"\n")
+        return [w.decode("utf-8", "replace").rstrip("\r") for w in whole]
+
+    def tell(self, word):
+        """Answers the guest. The guest may be gone, which its exit shows."""
+        try:
+            self.conn.sendall(word.encode() + b"\n")
+        except OSError:
+            pass
 
     def close(self):
         for s in (self.conn, self.server):
@@ -97,23 +101,72 @@ class Channel:
                 s.close()
 
 
+class Part:
+    """What a guest says and what its kernel prints during one line. verdicts.py judges it; only the
+    guest's methods write it, and watch() in run.py."""
+
+    def __init__(self, guest, line, logname):
+        self.name, self.stack, self.slow, self.line = guest.name, guest.stack, guest.slow, line
+        self.logname, self.log = logname, None
+        self.head = guest.head
+        self.console, self.results, self.failures = [], [], []
+        self.began = self.started = self.ended = self.exit = self.taint = None
+        self.timed_out = self.cut = False
+        # The kernel's lines from this one on are not judged.
+        self.judged = self.qemu_err = None
+        self.echoed = 0
+
+    def begin(self):
+        self.began = self.began or time.monotonic()
+
+    def write(self, text):
+        """Adds to the line's log. A line that does not begin leaves the log of its last run."""
+        if not self.log:
+            self.log = open(self.logname, "w", buffering=1, encoding="utf-8")
+            self.log.write(self.head)
+        self.log.write(text + "\n")
+
+    def spoiled(self):
+        """Did the checks find the guest in another state than before the line?"""
+        return bool(self.failures or self.timed_out or self.taint)
+
+    def took(self):
+        return (self.ended or time.monotonic()) - self.began if self.began else 0.0
+
+    def waited(self, guest):
+        """Seconds from the guest's start to the line's begin."""
+        return (self.began or time.monotonic()) - guest.born
+
+    def close(self):
+        if self.log:
+            self.log.close()
+
+
 class Guest:
-    def __init__(self, name, kernel, stack, line, opts, scratch, log):
+    """A guest that runs its lines one after the other. A guest with several lines, a batch, has one
+    more part than lines: the last one, closing, has what no single line answers for."""
+
+    def __init__(self, name, kernel, stack, lines, opts, scratch, log):
+        """@log: the path of the log of a line, by the name of the line"""
+        line = lines[0]
         self.name, self.kernel, self.stack, self.line, self.opts = name, kernel, stack, line, opts
         self.dir = os.path.join(scratch, name)
         os.mkdir(self.dir)
-        self.logname = log
         self.nonce = secrets.token_hex(6)
-        self.proc, self.failures, self.results, self.plan = None, [], [], None
-        self.started = self.ended = self.exit = self.taint = None
-        self.timed_out = self.booted = self.cut = False
-        self.judged = None
+        self.proc, self.head = None, ""
         # kmemleak doubles the time of a guest.
         self.leaks = opts.leaks is None or line.selected(opts.leaks)
         # At most 6 (or the kernel's factor): with larger limits one line that hangs takes an hour.
         self.slow = min(max(6, kernel.slow), kernel.slow * (opts.timeout_scale or host_scale()))
         # With icount, guest time runs ahead whenever the guest waits for the host.
         self.guest_slow = 1000 if line.cpus == "icount" else math.ceil(self.slow)
+        self.parts = [Part(self, ln, log(ln.name)) for ln in lines]
+        self.closing = self.parts[0]
+        if len(lines) > 1:
+            self.closing = Part(self, line, log("batch-" + line.name))
+        # The parts to which the results and the kernel's lines that arrive now belong. The two
+        # ports are not in step: each has marks of its own.
+        self.part = self.kernel_part = self.parts[0]
 
     # ---- initramfs and QEMU command
 
@@ -131,14 +184,12 @@ class Guest:
             "RDS_TOP": vmconf.GUEST_TOP, "RDS_BIN": vmconf.GUEST_TOP + "/build/bin",
             "RDS_HOST_TOP": TOP, "RDS_HOST_BUILD": BUILD,
             "RDS_STACK": "intree" if self.stack.startswith("intree") else self.stack,
-            "RDS_GUEST": self.name, "RDS_LOAD": self.opts.load, "RDS_KERNEL": self.kernel.name,
+            "RDS_GUEST": self.name, "RDS_LOAD": self.load(), "RDS_KERNEL": self.kernel.name,
             "RDS_KROOT": self.kernel.root, "RDS_NONCE": self.nonce,
-            "RDS_COMMAND": self.line.command, "RDS_SLOW": str(self.guest_slow),
-            "RDS_TIMEOUT": str(self.line.timeout * self.guest_slow),
+            "RDS_LINES": str(len(self.parts)), "RDS_SLOW": str(self.guest_slow),
             "RDS_HUNG_S": str(45 * self.guest_slow if self.guest_slow < 1000 else 0),
             "RDS_LEAKS": "1" if self.leaks else "",
             "RDS_EXPECT_ALL": os.environ.get("RDS_EXPECT_ALL", ""),
-            "RDS_TRY": str(self.line.attempt),
             "RDS_CPUS": self.line.cpus, "RDS_ARGS": os.environ.get("RDS_ARGS", ""),
         }
         for s, mods in sets.items():
@@ -154,6 +205,11 @@ class Guest:
             e["RDS_SHELL"] = "1"
         return e
 
+    def line_env(self, line):
+        """The part of the environment that differs from line to line."""
+        return {"RDS_LINE": line.name, "RDS_COMMAND": line.command, "RDS_TRY": str(line.attempt),
+                "RDS_TIMEOUT": str(line.timeout * self.guest_slow)}
+
     def addresses(self):
         me, peer = (1, 2) if self.name == "a" else (2, 1)
         return {
@@ -165,8 +221,9 @@ class Guest:
 
     def initrd(self):
         sets = self.modules()
-        env = "".join("%s=%s\n" % (k, shlex.quote(v)) for k, v in sorted(self.env(sets).items()))
-        files = [("job/env", 0o100644, env.encode())]
+        files = [("job/env", 0o100644, shell_text(self.env(sets)))]
+        files += [("job/line.%d" % n, 0o100644, shell_text(self.line_env(p.line)))
+                  for n, p in enumerate(self.parts, 1)]
         for s, mods in sets.items():
             files += [("job/mod/%s/%s.ko" % (s, m), 0o100644, d) for m, d in mods.items()]
         path = os.path.join(self.dir, "initrd")
@@ -175,6 +232,11 @@ class Guest:
                 out.write(f.read())
             out.write(vmconf.cpio(files))
         return path
+
+    def load(self):
+        """The debug kernel takes about ten times as long: there ci becomes light."""
+        slow = self.kernel.name == "debug" and self.opts.load == "ci"
+        return "light" if slow else self.opts.load
 
     def memory(self):
         return 2048 if self.kernel.name == "debug" else 1280
@@ -218,48 +280,87 @@ class Guest:
     # ---- the running guest
 
     def start(self, links):
-        self.log = open(self.logname, "w", buffering=1, encoding="utf-8")
-        self.console = Channel(self.path("con"), self.log, "")
-        self.verdict = Channel(self.path("ver"), self.log, "    | ")
+        self.console, self.verdict = Channel(self.path("con")), Channel(self.path("ver"))
         argv = self.command(links)
-        self.log.write("# %s\n" % " ".join(shlex.quote(a) for a in argv))
+        head = "# %s\n" % " ".join(shlex.quote(a) for a in argv)
+        for p in self.parts + [self.closing]:
+            p.head = head if p is self.parts[0] else (
+                "# in one guest with %s, which booted for it: see %s\n" % (
+                    self.line.name, os.path.relpath(self.parts[0].logname, TOP)))
+        self.part.write("# begins")
         with open(self.path("qemu.err"), "w", encoding="utf-8") as err:
             self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=err, stderr=err)
-        self.last = math.inf
+        self.born, self.last = time.monotonic(), math.inf
         self.allow(BOOT_S * self.slow)
 
     def take(self, channel):
         """Reads from one port; returns false when the port is closed."""
         new = channel.readable()
-        if channel is self.verdict:
-            for line in new or ():
+        for line in new or ():
+            if channel is self.verdict:
                 self.verdict_line(line)
+            else:
+                self.console_line(line)
         return new is not None
+
+    def marked(self, word, rest):
+        """The part that begins with a mark of the guest, or None for other words."""
+        if word == "line":
+            return self.parts[int(rest) - 1]
+        return self.closing if word == "close" else None
+
+    def console_line(self, line):
+        # The kernel puts a time in front.
+        _, mark, text = line.partition("@%s " % self.nonce)
+        word, _, rest = text.partition(" ")
+        part = self.marked(word, rest) if mark else None
+        if part:
+            part.begin()
+            self.kernel_part = part
+        self.kernel_part.write(line)
+        self.kernel_part.console.append(line)
 
     def verdict_line(self, line):
         mark = "@%s " % self.nonce
-        if not line.startswith(mark):
-            self.results.append(line)
-            return
-        word, _, rest = line[len(mark):].partition(" ")
-        now = time.monotonic()
-        if word == "booted":
-            self.booted = True
-        elif word == "start":
-            self.started = now
-            self.allow((self.line.timeout + 20) * self.slow)
+        word, _, rest = line[len(mark):].partition(" ") if line.startswith(mark) else ("", "", "")
+        part = self.marked(word, rest)
+        if part:
+            part.begin()
+            self.part = part
+            self.allow((CHECKS_S if word == "close" else BOOT_S) * self.slow)
+        self.part.write("    | " + line)
+        if word:
+            self.heard(word, rest)
+        else:
+            self.part.results.append(line)
+
+    def heard(self, word, rest):
+        """Notes one message of guest.sh about the part under way."""
+        part = self.part
+        if word == "start":
+            part.started = time.monotonic()
+            self.allow((part.line.timeout + 20) * self.slow)
         elif word == "exit":
-            self.exit = int(rest)
+            part.exit = int(rest)
             self.allow(CHECKS_S * self.slow)
         elif word == "fail":
-            self.failures.append(rest)
+            part.failures.append(rest)
         elif word == "timeout":
-            self.timed_out = True
+            part.timed_out = True
         elif word == "taint":
-            self.taint = int(rest)
-        elif word == "end":
-            self.ended = now
+            part.taint = (part.taint or 0) | int(rest)
+        elif word == "done" and part is not self.closing:
+            part.ended = time.monotonic()
+        elif word == "next":
             self.allow(20 * self.slow)
+            self.verdict.tell("go" if self.goes_on() else "end")
+        elif word == "end":
+            part.ended = time.monotonic()
+            self.allow(20 * self.slow)
+
+    def goes_on(self):
+        """May the next line of a batch begin here?  Not in a guest that a line has changed."""
+        return not self.part.spoiled() and time.time() <= self.opts.until
 
     def allow(self, seconds):
         """Sets the deadline of the next stage. orphan() bounds all deadlines of a guest whose peer
@@ -276,7 +377,7 @@ class Guest:
     def backtrace(self):
         """Makes a guest that hangs show where: an NMI makes it panic with a trace. The panic is
         logged but not judged."""
-        self.judged = len(self.console.lines)
+        self.kernel_part.judged = len(self.kernel_part.console)
         try:
             s = socket.socket(socket.AF_UNIX)
             s.settimeout(3)
@@ -297,8 +398,7 @@ class Guest:
             with open(self.path("qemu.err"), encoding="utf-8") as f:
                 err = f.read().strip()
             if err:
-                self.log.write("# qemu: %s\n" % err)
-                self.qemu_err = err
-            for c in (self.console, self.verdict):
+                self.part.write("# qemu: %s" % err)
+                self.part.qemu_err = err
+            for c in (self.console, self.verdict, *self.parts, self.closing):
                 c.close()
-            self.log.close()

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Process 1 of a guest once the host's tree is mounted: loads the stack, runs the command, checks
-# for anything left behind, powers off. Messages to the runner start with @ and the word $RDS_NONCE.
+# Process 1 of a guest once the host's tree is mounted: for each line it loads the stack, runs the
+# command and checks for anything left behind; then it powers off. Messages to the runner start with
+# @ and the word $RDS_NONCE.
 
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root LANG=C.UTF-8 TERM=vt100
@@ -43,10 +44,11 @@ mount_rest() {
 	mount -t tmpfs log /var/log
 }
 
-# Find the runner's port by its name in sysfs: a guest runs no udev that would make a link.
+# Find the runner's port by its name in sysfs: a guest runs no udev that would make a link. The port
+# can be opened only once, so it is opened for the runner's answers as well.
 open_port() {
 	for p in /sys/class/virtio-ports/*; do
-		[ "$(cat "$p/name" 2>/dev/null)" = verdict ] && exec >"/dev/${p##*/}" 2>&1
+		[ "$(cat "$p/name" 2>/dev/null)" = verdict ] && exec 1<>"/dev/${p##*/}" 2>&1
 	done
 }
 
@@ -163,7 +165,7 @@ check_left() {
 	check_namespaces $limit
 	# kmemleak's report has addresses, which cannot be resolved after the unload: keep the
 	# symbols.
-	grep '\[rds' /proc/kallsyms >/run/rds/syms
+	grep '\[rds' /proc/kallsyms >>/run/rds/syms
 	until_true $limit unload_round ||
 		say fail "modules cannot be unloaded: $(awk '$1 ~ /^rds/ { print $1 "=" $3 }' /proc/modules | tr '\n' ' ')"
 	[ -n "$(rds_modules)" ] || until_true 5 caches_gone ||
@@ -188,10 +190,14 @@ check_leaks() {
 	[ -s /run/rds/leaks ] && python3 "$RDS_TOP/selftests/vm/leaks.py" /run/rds/leaks /run/rds/syms "$RDS_NONCE"
 }
 
-check_kernel() {
+check_taint() {
 	# 32 bad page, 128 oops, 512 warning, 16384 soft lockup
-	new=$(($(cat /proc/sys/kernel/tainted) & ~tainted_before & 17056))
-	say taint $new
+	tainted=$(cat /proc/sys/kernel/tainted)
+	say taint $((tainted & ~tainted_before & 17056))
+	tainted_before=$tainted
+}
+
+check_lockdep() {
 	grep -q '^ *debug_locks: *0' /proc/lockdep_stats 2>/dev/null && say fail "lockdep switched itself off"
 }
 
@@ -208,6 +214,40 @@ run_command() {
 	say exit $rc
 }
 
+# mark WORDS: begin a part of the results and of the kernel's log, which have a port each. Level 0 is
+# printed whatever level the line before has set.
+mark() {
+	echo "<0>@$RDS_NONCE $*" >/dev/kmsg
+	say "$*"
+}
+
+# Several lines share this guest: each must leave it as it was.
+shared() { [ "$RDS_LINES" -gt 1 ]; }
+
+run_line() {
+	set -a
+	. "/run/rds/line.$1"
+	set +a
+	mark line "$1"
+	! shared || state_save
+	if [ -n "$RDS_MODULES" ]; then
+		load_stack "$RDS_STACK" || fatal "the modules did not load"
+	fi
+	run_command
+	check_left
+	! shared || state_restore
+	check_taint
+	check_lockdep
+	say done
+}
+
+# go_on N: is there a line N, and does the runner want it here?
+go_on() {
+	[ "$1" -le "$RDS_LINES" ] || return 1
+	say next
+	read -r answer <&1 && [ "$answer" = go ]
+}
+
 mount_rest
 open_port
 say booted "$(cut -d ' ' -f 1 /proc/uptime)"
@@ -215,16 +255,20 @@ tune
 network
 tainted_before=$(cat /proc/sys/kernel/tainted)
 . "$RDS_TOP/selftests/lib/stack.sh"
-if [ -n "$RDS_MODULES" ]; then
-	load_stack "$RDS_STACK" || fatal "the modules did not load"
-fi
+. "$RDS_TOP/selftests/vm/state.sh"
 if [ -n "${RDS_SHELL:-}" ]; then
+	[ -z "$RDS_MODULES" ] || load_stack "$RDS_STACK" || fatal "the modules did not load"
 	cd "$RDS_TOP" || :
 	setsid -c /bin/bash -i </dev/ttyS0 >/dev/ttyS0 2>&1
 	poweroff_now
 fi
-run_command
-check_left
+run_line 1
+line_no=2
+while go_on $line_no; do
+	run_line $line_no
+	line_no=$((line_no + 1))
+done
+mark close
 check_leaks
-check_kernel
+check_taint
 finish

@@ -16,6 +16,8 @@ points in time are seconds since 1970:
     RDS_ICOUNT=1             guests with one processor and a clock that counts instructions
     RDS_ARGS                 passed on to the commands
     RDS_PARALLEL (1)         number of guests at the same time
+    RDS_BATCH                number of lines that may share a guest, see batch.py (4 on the debug
+                             kernel, 0 on others)
     RDS_LEAKS="WORDS"        lines that run with kmemleak on the debug kernel (all)
     RDS_RETRY=1              a line that fails runs twice more: if it passes both times it is FLAKY,
                              not failed; verdicts.py says which failures are final
@@ -26,6 +28,9 @@ points in time are seconds since 1970:
     RDS_STOP                 time at which running lines are cut off and count as skipped; the
                              results that they printed before then count
 
+With RDS_BATCH lines of one guest share a guest, one after the other. Each has its own results, log
+and verdict; a failure after the last of them is reported for "batch of NAMES".
+
 The last line is "N passed, N failed, N skipped". The exit status is 1 if any line failed or no test
 passed.
 """
@@ -33,6 +38,7 @@ passed.
 import argparse
 import contextlib
 import fcntl
+import functools
 import glob
 import os
 import re
@@ -45,6 +51,7 @@ import tempfile
 import threading
 import time
 
+import batch
 import splats
 from guest import Guest
 from kvmprobe import choose_accel
@@ -53,6 +60,8 @@ from vmconf import BUILD, TOP, VM, Kernel, SetupError
 
 ATTEMPTS = 3
 RERUNS = 2
+# Kernels on which lines share guests: on the others a guest starts within seconds.
+BATCH = {"debug": 4}
 
 
 @contextlib.contextmanager
@@ -134,7 +143,7 @@ class Line:
         self.cpus = "icount" if os.environ.get("RDS_ICOUNT") else cpus
         self.timeout = int(field[4])
         self.kernels, self.command = [k.strip() for k in field[5].split(",")], field[6]
-        self.shell, self.attempt = False, 1
+        self.shell, self.attempt, self.is_batch = False, 1, False
         known = ("ours", "intree", "none")
         if self.guests not in (1, 2) or len(self.stacks) != self.guests or any(
                 s not in known and not re.fullmatch(r"intree-[\d.]+", s) for s in self.stacks):
@@ -175,20 +184,9 @@ def read_alone():
         return {w for ln in f for w in ln.split("#")[0].split()}
 
 
-def read_counts(path):
-    counts = {}
-    with open(path, encoding="utf-8") as f:
-        for text in f:
-            word = text.split("#")[0].split()
-            if word:
-                counts[word[0]] = int(word[1])
-    return counts
-
-
 class Runner:
     def __init__(self, opts):
         self.opts = opts
-        self.counts = read_counts(opts.count_file)
         self.accepted = splats.Accepted(opts.foreign_splats)
         self.built, self.total, self.flaky = {}, [0, 0, 0], []
         self.logs = os.path.join(BUILD, "logs", opts.kernel)
@@ -231,13 +229,14 @@ class Runner:
                 bad.append("siw does not build for %s" % kernel.name)
         return sorted(set(bad))
 
-    def boot(self, line, scratch):
-        """Starts a line's guests and returns them."""
+    def boot(self, lines, scratch):
+        """Starts the guests of a line, or the one guest of several lines, and returns them."""
+        line = lines[0]
         links = [os.path.join(scratch, "net%d" % n) for n in range(2)] if line.guests == 2 else []
         guests = []
         for name, stack in zip("ab", line.stacks):
-            log = os.path.join(self.logs, "%s-%s.log" % (line.name, name))
-            g = Guest(name, self.kernel_of(stack), stack, line, self.opts, scratch, log)
+            log = functools.partial(self.log_of, name)
+            g = Guest(name, self.kernel_of(stack), stack, lines, self.opts, scratch, log)
             guests.append(g)
             g.start(links)
             # The second guest connects to the sockets on which the first listens.
@@ -245,6 +244,9 @@ class Runner:
             while name == "a" and not all(map(os.path.exists, links)) and time.monotonic() < end:
                 time.sleep(0.02)
         return guests
+
+    def log_of(self, guest, line):
+        return os.path.join(self.logs, "%s-%s.log" % (line, guest))
 
     def watch(self, guests):
         """Reads the guests' ports until each guest is off or past its deadline."""
@@ -280,8 +282,8 @@ class Runner:
     def cut_off(self, sel, live):
         """Kills all guests at RDS_STOP, at once, so that none fails because its peer is gone."""
         for g in live:
-            g.cut = True
-            g.log.write("# no time left: cut off\n")
+            g.part.cut = g.part.ended is None
+            g.part.write("# no time left: cut off")
             g.proc.kill()
         for g in live:
             g.proc.wait()
@@ -292,15 +294,15 @@ class Runner:
     def alone_now(gone, live):
         """If a guest went down before its end, shortens the deadline of the other, which waits for
         it."""
-        if gone.ended is None:
+        if gone.part.ended is None:
             for g in live:
                 g.orphan(15 * g.slow)
 
     def echo(self, g):
-        at = getattr(g, "echoed", 0)
-        for text in g.results[at:]:
-            print("  %s| %s" % (g.name, text), flush=True)
-        g.echoed = len(g.results)
+        for p in g.parts:
+            for text in p.results[p.echoed:]:
+                print("  %s| %s" % (g.name, text), flush=True)
+            p.echoed = len(p.results)
 
     def drain(self, sel, g):
         """Reads the rest of the output of a guest that is off."""
@@ -315,7 +317,7 @@ class Runner:
                 pass
 
     def late(self, sel, g):
-        g.log.write("# no answer in time: asking for a trace\n")
+        g.part.write("# no answer in time: asking for a trace")
         g.backtrace()
         end = time.monotonic() + 5 * g.slow
         while g.proc.poll() is None and time.monotonic() < end:
@@ -326,15 +328,15 @@ class Runner:
             g.proc.kill()
         g.proc.wait()
         self.drain(sel, g)
-        if g.ended is None:
-            g.failures.append("no answer in time")
+        if g.part.ended is None:
+            g.part.failures.append("no answer in time")
 
-    def watched(self, line):
-        """Boots a line's guests and reads their output until they end; returns them."""
+    def watched(self, lines):
+        """Boots guests as boot() does and reads their output until they end; returns them."""
         scratch = tempfile.mkdtemp(prefix="rdsvm-")
         guests = []
         try:
-            guests = self.boot(line, scratch)
+            guests = self.boot(lines, scratch)
             self.watch(guests)
         finally:
             for g in guests:
@@ -342,31 +344,43 @@ class Runner:
             shutil.rmtree(scratch, ignore_errors=True)
         return guests
 
-    def blamed(self, guests):
+    def blamed(self, parts):
         """Did a kernel report anything else before the emulator's breakpoint ended a guest?"""
         found = []
-        for g in guests:
-            lines = g.console.lines[:g.judged]
-            found += splats.judge(lines[:splats.stale_int3(lines)], self.accepted, g.stack)[0]
+        for p in parts:
+            lines = p.console[:p.judged]
+            found += splats.judge(lines[:splats.stale_int3(lines)], self.accepted, p.stack)[0]
         return bool(found)
 
+    def struck(self, parts, n):
+        """Did a breakpoint that is not in memory, which is a fault of the emulator, end the n-th run
+        of a line?  If so, a note for the report, else None. Any other oops fails the line, and so
+        does any splat before the breakpoint."""
+        hit = [p for p in parts if splats.stale_int3(p.console) is not None]
+        if not hit or n == ATTEMPTS or self.blamed(parts):
+            return None
+        for p in parts:
+            os.replace(p.logname, "%s.%d" % (p.logname, n))
+        return "run again: guest %s died of an int3 that was not there, see %s.%d" % (
+            hit[0].name, os.path.relpath(hit[0].logname, TOP), n)
+
     def attempts(self, line, tally):
-        """Runs a line's guests; again, up to ATTEMPTS times, if a guest dies of a breakpoint that
-        is not in memory, which is a fault of the emulator. A note reports that. Any other oops
-        fails the line, and so does any splat before the breakpoint."""
+        """Runs a line's guests, again if one was struck; returns the line's parts of them."""
         for n in range(1, ATTEMPTS + 1):
-            guests = self.watched(line)
-            hit = [g for g in guests if splats.stale_int3(g.console.lines) is not None]
-            if not hit or n == ATTEMPTS or self.blamed(guests):
+            parts = [g.parts[0] for g in self.watched([line])]
+            note = self.struck(parts, n)
+            if not note:
                 break
-            for g in guests:
-                os.replace(g.logname, "%s.%d" % (g.logname, n))
-            tally.notes.append("run again: guest %s died of an int3 that was not there, see %s.%d" % (
-                hit[0].name, os.path.relpath(hit[0].logname, TOP), n))
-        return guests
+            tally.notes.append(note)
+        return parts
+
+    def guest_of(self, lines):
+        """Runs lines in one guest and returns it."""
+        with alone(self.opts.parallel == 1):
+            return self.watched(lines)[0]
 
     def run(self, line, attempt=1):
-        """Runs a line once; returns its Tally and its guests."""
+        """Runs a line once; returns its Tally and its parts of the guests."""
         tally = Tally()
         line.attempt = attempt
         tally.failures += self.prepare(line)
@@ -376,11 +390,15 @@ class Runner:
             began = time.monotonic()
             guests = self.attempts(line, tally)
             tally.took = time.monotonic() - began
+        self.settle(line, tally, guests)
+        return tally, guests
+
+    def settle(self, line, tally, guests):
+        """Judges a line's parts of its guests."""
         tally.results = sum(tally.add_guest(g, self.accepted) for g in guests)
-        tally.finish(tally.results, self.counts.get(line.name, 1))
+        tally.finish()
         if tally.cut and os.environ.get("RDS_LATE") == "fail":
             tally.failures.append("cut off after %.0f s: no time left" % tally.took)
-        return tally, guests
 
     def report(self, line, tally, guests):
         if tally.cut and not tally.failures:
@@ -401,6 +419,8 @@ class Runner:
                 print("         log: " + os.path.relpath(g.logname, TOP))
         sys.stdout.flush()
         self.count(tally.passed, len(tally.failures), len(tally.skipped))
+        if line.is_batch:
+            return
         if tally.flaky:
             self.flaky.append("FLAKY %s %s: %s" % (self.opts.kernel, line.name, tally.flaky))
         with open(os.path.join(self.logs, "results"), "a", encoding="utf-8") as f:
@@ -410,9 +430,12 @@ class Runner:
         self.total = [t + n for t, n in zip(self.total, numbers)]
 
     def judged(self, line):
-        """A line's Tally and guests. With RDS_RETRY a line whose failures are not final is run
-        twice more, to tell failures that come now and then from those that come again."""
-        first, guests = self.run(line)
+        """A line's Tally and parts, after it ran as often as it must."""
+        return self.rerun(line, *self.run(line))
+
+    def rerun(self, line, first, guests):
+        """With RDS_RETRY a line whose failures are not final is run twice more, to tell failures
+        that come now and then from those that come again."""
         if not first.failures or not os.environ.get("RDS_RETRY"):
             return first, guests
         if first.final:
@@ -442,9 +465,10 @@ class Runner:
         tally.notes.append("log of the first time: " + logs)
         return tally, guests
 
-    def run_one(self, line, slots, need):
+    def deliver(self, line, slots, judge):
+        """Reports a line, whose Tally and parts judge() returns."""
         try:
-            tally, guests = self.judged(line)
+            tally, guests = judge()
         except Exception as e:  # a bug of the runner fails the line and must not hang the run
             tally, guests = Tally(), []
             tally.failures.append("runner: %r" % e)
@@ -454,6 +478,21 @@ class Runner:
         except Exception as e:
             print("not ok %s: no report: %r" % (line.name, e), flush=True)
             self.count(0, 1, 0)
+
+    def run_one(self, line, slots, need):
+        try:
+            self.deliver(line, slots, lambda: self.judged(line))
+        finally:
+            slots.give(need)
+
+    def run_batch(self, lines, slots, need):
+        try:
+            batch.Batch(self, lines, slots).run()
+        except Exception as e:
+            with slots.changed:
+                print("not ok batch of %s: runner: %r" % (
+                    " ".join(ln.name for ln in lines), e), flush=True)
+                self.count(0, 1, 0)
         finally:
             slots.give(need)
 
@@ -469,20 +508,24 @@ class Runner:
         """Runs lines at the same time as far as RDS_PARALLEL and the file alone allow."""
         slots, threads = Slots(self.opts.parallel), []
         single = read_alone()
-        for line in lines:
+        for some in batch.deal(lines, self.opts, single):
+            line = some[0]
             need = slots.size if line.name in single else min(line.guests, slots.size)
             slots.take(need)
             if time.time() > self.opts.until:
                 slots.give(need)
                 with slots.changed:
-                    self.not_begun(line)
+                    for late in some:
+                        self.not_begun(late)
                 continue
             if slots.size > 1:
                 # Builds and downloads happen here, one after the other. A failure comes again in
                 # the thread of the line, which reports it.
-                with contextlib.suppress(SetupError):
-                    self.prepare(line)
-            t = threading.Thread(target=self.run_one, args=(line, slots, need), daemon=True)
+                for each in some:
+                    with contextlib.suppress(SetupError):
+                        self.prepare(each)
+            target, what = (self.run_batch, some) if len(some) > 1 else (self.run_one, line)
+            t = threading.Thread(target=target, args=(what, slots, need), daemon=True)
             t.start()
             threads.append(t)
         for t in threads:
@@ -508,7 +551,8 @@ def shell(runner):
         return 1
     scratch = tempfile.mkdtemp(prefix="rdsvm-")
     try:
-        g = Guest("a", runner.kernel_of(stack), stack, line, runner.opts, scratch, os.devnull)
+        g = Guest("a", runner.kernel_of(stack), stack, [line], runner.opts, scratch,
+                  lambda _: os.devnull)
         return subprocess.call(g.command([]))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -520,7 +564,6 @@ def options():
     p.add_argument("--kernel", default=os.environ.get("KERNEL") or "6.12")
     p.add_argument("--cases", default=os.environ.get("CASES", ""))
     p.add_argument("--cases-file", action="append")
-    p.add_argument("--count-file", default=os.path.join(TOP, "selftests", "count"))
     p.add_argument("--foreign-splats", default=os.path.join(VM, "foreign-splats"))
     p.add_argument("--no-build", action="store_true", help="use what is built already")
     p.add_argument("--list", action="store_true")
@@ -528,6 +571,7 @@ def options():
     p.add_argument("--verbose", "-v", action="store_true")
     opts = p.parse_args()
     opts.parallel = int(os.environ.get("RDS_PARALLEL") or 1)
+    opts.batch = int(os.environ.get("RDS_BATCH") or BATCH.get(opts.kernel, 0))
     opts.load = os.environ.get("RDS_LOAD") or "ci"
     opts.leaks = os.environ.get("RDS_LEAKS", "").split() or None
     opts.until = float(os.environ.get("RDS_UNTIL") or "inf")

@@ -93,15 +93,15 @@ class Tally:
 
     def add_results(self, guest):
         """Adds a guest's result lines; returns their number."""
-        n, plan = 0, 0
+        n, plan = 0, None
         # If no guest can run our modules, a failed result is never final.
         ours = any(not s.startswith("intree") for s in guest.line.stacks)
         for text in guest.results:
             planned = PLAN.match(text)
             m = RESULT.match(text)
             if planned:
-                # Each program of a line may print a plan: add them up.
-                plan += int(planned.group(1))
+                # Each program of a line prints a plan: add them up.
+                plan = (plan or 0) + int(planned.group(1))
             if not m:
                 continue
             n += 1
@@ -112,12 +112,20 @@ class Tally:
                 self.skipped.append("%s: %s" % (guest.name, m.group(3)))
             else:
                 self.passed += 1
-        if n < plan and not guest.cut:
-            self.fail(guest, "planned %d results, printed %d" % (plan, n))
+        if not guest.cut:
+            self.check_plan(guest, n, plan)
         if ours:
             for fault in exchange_faults(guest.results, guest.stack.startswith("intree")):
                 self.fail(guest, fault, final=True)
         return n
+
+    def check_plan(self, guest, n, plan):
+        """A guest announces the number of its results, and then prints as many: fewer if a program
+        ended early, more if a plan does not say what its program does."""
+        if n and plan is None:
+            self.fail(guest, "no plan, %d results" % n)
+        elif plan is not None and n != plan:
+            self.fail(guest, "planned %d results, printed %d" % (plan, n))
 
     def add_kernel(self, guest, accepted):
         """Adds the failures of the guest's checks and its kernel's splats; returns whether there
@@ -128,7 +136,7 @@ class Tally:
                 self.notes.append("%s: accepted: %s" % (guest.name, text))
             else:
                 self.fail(guest, text, not intree and bool(LEAK.search(text)))
-        found, notes = splats.judge(guest.console.lines[:guest.judged], accepted, guest.stack)
+        found, notes = splats.judge(guest.console[:guest.judged], accepted, guest.stack)
         for text in found:
             self.fail(guest, text, final=True)
         self.notes += ["%s: %s" % (guest.name, t) for t in notes]
@@ -137,7 +145,7 @@ class Tally:
     def add_guest(self, guest, accepted):
         before = len(self.failures)
         n = self.add_results(guest)
-        if getattr(guest, "qemu_err", None) and guest.started is None:
+        if guest.qemu_err and guest.started is None:
             self.fail(guest, "qemu: " + guest.qemu_err.splitlines()[-1])
         if guest.timed_out:
             self.fail(guest, "not done after %d s" % (guest.line.timeout * guest.slow))
@@ -159,9 +167,26 @@ class Tally:
             self.fail(guest, "no results")
         return n
 
-    def finish(self, results, want):
-        if results < want and not self.failures and not self.cut:
-            self.failures.append("%d results, selftests/count wants %d" % (results, want))
+    def add_closing(self, closing, accepted):
+        """Adds the failures after the last line of a batch: leaks, and splats of the kernel."""
+        said = self.add_kernel(closing, accepted)
+        if closing.cut:
+            self.cut = True
+            if os.environ.get("RDS_LATE") == "fail":
+                self.failures.append("cut off after the last line: no time left")
+        elif closing.ended is None:
+            self.fail(closing, "guest hangs after its last line")
+        elif closing.taint and not said:
+            self.fail(closing, "kernel tainted (%d) with nothing in the log" % closing.taint, True)
+
+    def skip_leaks(self, last):
+        """A batch ended in its last line, without the scan: a failure where no test may be
+        skipped."""
+        text = "%s: no scan for leaks: the guest ended in %s" % (last.name, last.line.name)
+        must = os.environ.get("RDS_EXPECT_ALL") == "1"
+        (self.failures if must else self.skipped).append(text)
+
+    def finish(self):
         if os.environ.get("RDS_EXPECT_ALL") == "1":
             self.failures += ["skipped: " + s for s in self.skipped]
             self.skipped = []
