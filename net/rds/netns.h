@@ -57,9 +57,11 @@ struct rds_net_sysctl {
  * @nr_sockets: number of sockets
  * @nr_conns: number of connections, in the table or out of it
  * @nr_maps: number of congestion maps
+ * @paid_bytes: memory set aside for messages that are kept for the peer's core
+ *	to acknowledge, and not charged to their senders
  *
- * @nr_sockets, @nr_conns and @nr_maps are 0 at the end of the namespace;
- * another value is a leak, and gets a WARN.
+ * @nr_sockets, @nr_conns, @nr_maps and @paid_bytes are 0 at the end of the
+ * namespace; another value is a leak, and gets a WARN.
  */
 struct rds_net {
 	struct net			*net;
@@ -73,6 +75,7 @@ struct rds_net {
 	atomic_t			nr_sockets;
 	atomic_t			nr_conns;
 	atomic_t			nr_maps;
+	atomic_t			paid_bytes;
 };
 
 /*

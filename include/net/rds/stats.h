@@ -84,6 +84,7 @@ struct rds_stats {
 	_(DIAL_FAILED,	"dial_failed")	\
 	_(SEND_ERROR,	"send_error")	\
 	_(LOCAL_RECONFIG, "local_reconfig")	\
+	_(LOCAL_RESET,	"local_reset")	\
 	_(LOCAL_EXIT,	"local_exit")	\
 	_(PEER_REBOOTED, "peer_rebooted") \
 	_(BAD_ACK,	"bad_ack")	\

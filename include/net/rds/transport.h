@@ -312,8 +312,8 @@ void rds_path_acked(struct rds_path *path, u64 pos);
  * @path: path to the peer, which is not up and receives no message yet
  * @gen: generation number of the peer; 0 if the peer sent none
  *
- * If the number differs from the one before, message numbers start anew, as
- * after a handshake with another generation number (protocol.rst 2.7).
+ * If the number differs from the one before, the peer has restarted, and the
+ * numbers of its messages start anew (protocol.rst 2.7).
  *
  * Context: any but hard interrupts.
  */

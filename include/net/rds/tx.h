@@ -6,7 +6,7 @@
  * transport reads them and never changes them.  Only a transport with
  * RDS_CAP_OWNS_ACK fills fields of the header (protocol.rst 2.1):
  * acknowledgement, credit, checksum, and the flag that asks for an
- * acknowledgement.
+ * acknowledgement.  For others the core fills what it needs.
  */
 #ifndef _NET_RDS_TX_H
 #define _NET_RDS_TX_H

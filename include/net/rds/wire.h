@@ -26,16 +26,17 @@
 
 /* Bits of rds_wire_header.flags */
 #define RDS_WIRE_F_CONG			0x01	/* congestion map, if it is the only bit set */
-#define RDS_WIRE_F_ACK_REQUIRED		0x02	/* RDMA only */
+#define RDS_WIRE_F_ACK_REQUIRED		0x02	/* to a peer that acknowledges by number */
 #define RDS_WIRE_F_RETRANSMITTED	0x04	/* sent before; may be dropped as a duplicate */
 #define RDS_WIRE_F_EXTHDR		0x20	/* RDMA only, advisory */
 
 /**
  * struct rds_wire_header - header of a message
- * @seq: number of the message on its path, from 1; 0 for congestion maps, and
- *	over RDMA for frames that only acknowledge
- * @ack: RDMA: highest number received on the connection; TCP: sent as 0,
- *	ignored
+ * @seq: number of the message on its path, from 1; 0 for congestion maps, for
+ *	frames that only acknowledge, and for handshakes that come first on a
+ *	connection
+ * @ack: RDMA: highest number received on the connection; TCP: highest number
+ *	delivered, to a peer that takes it, else 0
  * @len: payload bytes of the whole message
  * @sport: RDS port of the sender
  * @dport: RDS port of the receiver
@@ -81,11 +82,18 @@ enum rds_ext_type {
 	RDS_EXT_RDMA_BYTES	= 4,
 	RDS_EXT_NPATHS		= 5,
 	RDS_EXT_GEN_NUM		= 6,
-	RDS_EXT_CAP_BITS	= 7,	/* Oracle's kernel, not in handshakes */
+	RDS_EXT_CAP_BITS	= 7,	/* Oracle's kernel in data, this module in handshakes */
 	RDS_EXT_SPORT_IDX	= 8,
 	RDS_EXT_CSUM		= 9,	/* Oracle's kernel, not in handshakes: payload checksum */
 	RDS_EXT_MAX		= 16,	/* this type and larger ones end the list of elements */
 };
+
+/*
+ * Bits of CAP_BITS in a handshake.  Bit 0 is Oracle's, and the highest byte is 0,
+ * so that a peer which does not know the element stops there.
+ */
+#define RDS_CAP_BITS_ACK	0x00000100	/* acknowledges messages by number, over TCP, too */
+#define RDS_CAP_BITS_LATE	0x00000200	/* messages may have come before any greeting */
 
 /* Longest body of a known element: RDMA_DEST, RDMA_BYTES and CSUM */
 #define RDS_EXT_BODY_MAX	8

@@ -32,6 +32,23 @@
 #define RDS_TRANS_COUNT			3
 #define RDS_TRANS_NONE			(~0)
 
+/*
+ * Value of SO_RDS_TRANSPORT, on a socket that has its transport, which ends the
+ * connection of two addresses; for administrators. The size tells it from a transport.
+ * Layout and number are those of RDS_CONN_RESET in other implementations.
+ */
+struct rds_reset {
+	__u8		tos;
+	__be32		src;
+	__be32		dst;
+};
+
+struct rds6_reset {
+	__u8		tos;
+	struct in6_addr	src;
+	struct in6_addr	dst;
+};
+
 /* ioctls for the type of service; the argument points to one rds_tos_t. */
 #define SIOCRDSSETTOS			(SIOCPROTOPRIVATE)
 #define SIOCRDSGETTOS			(SIOCPROTOPRIVATE + 1)

@@ -93,10 +93,10 @@ static void conn_map_changed(struct rds_cong_subscriber *sub, u16 port, bool on)
 {
 	struct rds_conn *conn = container_of(sub, struct rds_conn, sub);
 
-	if (READ_ONCE(conn->same))
+	if (READ_ONCE(conn->session.same))
 		return;
 	rds_stats_inc(conn->rn, cong_update_queued);
-	if (rds_txq_map_due(&conn->paths[0]->txq))
+	if (rds_txq_due(&conn->paths[0]->txq, RDS_DUE_MAP))
 		rds_cpath_kick(conn->paths[0]);
 }
 
@@ -195,6 +195,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn,
 	conn->rn = rn;
 	conn->trans = trans;
 	conn->addr = *addr;
+	rds_session_init(&conn->session);
 	INIT_RCU_WORK(&conn->free_work, conn_free_work);
 	if (!conn_get_maps(conn))
 		goto fail;
@@ -403,6 +404,32 @@ int rds_conn_send(struct rds_conn *conn, struct rds_message *m)
 	return 0;
 }
 
+bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
+		    const struct in6_addr *faddr, u8 tos)
+{
+	struct rds_path_addr addr = {
+		.laddr = *laddr, .faddr = *faddr, .tos = tos
+	};
+	struct rds_conn *conn;
+	bool found = false;
+	unsigned int i;
+
+	rcu_read_lock();
+	hash_for_each_possible_rcu(rn->conns->conns, conn, node,
+				   conn_hash(&addr)) {
+		addr.ifindex = conn->addr.ifindex;
+		if (conn->trans->caps & RDS_CAP_LOCAL_ONLY ||
+		    !rds_conn_matches(conn, &addr))
+			continue;
+		found = true;
+		for (i = 0; i < conn->nr_paths; i++)
+			rds_path_lost(&conn->paths[i]->pub,
+				      RDS_DROP_LOCAL_RESET);
+	}
+	rcu_read_unlock();
+	return found;
+}
+
 void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs,
 		     const struct in6_addr *laddr, const struct in6_addr *faddr,
 		     int dport)
@@ -556,6 +583,7 @@ int rds_conn_net_init(struct rds_net *rn)
 void rds_conn_net_exit(struct rds_net *rn)
 {
 	WARN_ON_ONCE(atomic_read(&rn->nr_conns));
+	WARN_ON_ONCE(atomic_read(&rn->paid_bytes));
 	kvfree(rn->conns);
 }
 

@@ -21,7 +21,7 @@
  * Locks, outermost first: rds_conn_table.lock (adding and removing) >
  * rds_cong_map.lock (the subscription of a connection that is added or
  * removed), rds_cpath.lock > rds_txq.lock, which is also taken directly inside
- * the first.  Lookups are RCU.
+ * the first.  rds_session.lock > rds_cong_map.lock.  Lookups are RCU.
  */
 #ifndef _RDS_CONN_CONN_H
 #define _RDS_CONN_CONN_H
@@ -33,6 +33,7 @@
 
 #include <net/rds/transport.h>
 #include "cong/map.h"
+#include "conn/session.h"
 
 struct rds_cpath;
 struct rds_message;
@@ -51,11 +52,8 @@ struct rds_sock;
  * @sub: subscription to changes of @lmap
  * @omap: congestion map of the peer's address, as sockets of this namespace set
  *	it
- * @mirror: copies @omap to @fmap while @same is set
- * @same: by its generation number the peer is this namespace: maps are not sent
- * @peer_gen: generation number of the peer, 0 while unknown
- * @npaths: paths the peer agreed to, 0 while unknown
- * @handshake_sent: a handshake ping is sent and not answered
+ * @mirror: copies @omap to @fmap while @session.same is set
+ * @session: what is known of the peer
  * @dead: out of the table: its paths do not come up again
  * @nr_paths: number of @paths
  * @free_work: frees the connection after a grace period, in process context
@@ -72,10 +70,7 @@ struct rds_conn {
 	struct rds_cong_subscriber	sub;
 	struct rds_cong_map		*omap;
 	struct rds_cong_mirror		mirror;
-	bool				same;
-	u32				peer_gen;
-	u8				npaths;
-	bool				handshake_sent;
+	struct rds_session		session;
 	bool				dead;
 	unsigned int			nr_paths;
 	struct rcu_work			free_work;
@@ -117,6 +112,22 @@ void rds_conn_put(struct rds_conn *conn);
  * -ENOMEM or -ENETDOWN with the meaning of rds_conn_get().
  */
 int rds_conn_send(struct rds_conn *conn, struct rds_message *m);
+
+/**
+ * rds_conn_reset - end the connection that a peer has, and begin another
+ * @rn: namespace
+ * @laddr: local address
+ * @faddr: address of the peer
+ * @tos: type of service
+ *
+ * Messages that are not acknowledged are sent again.  Loopback has no connection
+ * to end.
+ *
+ * Context: any but hard interrupts.
+ * Return: whether there is a connection over any transport.
+ */
+bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
+		    const struct in6_addr *faddr, u8 tos);
 
 /**
  * rds_conn_cancel - drop the unacknowledged messages of a socket

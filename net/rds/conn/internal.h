@@ -5,6 +5,8 @@
 
 #include <linux/types.h>
 
+#include "send/txq.h"
+
 struct rds_conn;
 struct rds_cpath;
 struct rds_handshake;
@@ -19,24 +21,39 @@ extern struct workqueue_struct *rds_conn_wq;
 extern struct workqueue_struct *rds_tx_wq;
 
 /*
- * The peer named its generation, or 0 for none.  With another one message
- * numbers start anew.
+ * The peer named its generation over the path, or 0 for none.  Returns whether
+ * the peer has restarted.
  */
-void rds_conn_generation(struct rds_conn *conn, u32 gen);
+bool rds_conn_generation(struct rds_cpath *cp, u32 gen);
 
-/* The path came up: send a handshake, unless one is answered or on its way. */
+/* Kind of the peer, for a connection that begins */
+enum rds_peer_kind rds_conn_peer_kind(const struct rds_conn *conn);
+
+/*
+ * The path came up: queue a handshake with a number, unless the connection began
+ * with one that every peer answers, or one is answered or on its way.
+ */
 void rds_conn_greet(struct rds_cpath *cp);
+
+/*
+ * The path is up: if the peer does not answer a handshake in time it counts as
+ * an old one, as another host may have its address now.  The control mutex is
+ * held.
+ */
+void rds_conn_await_answer(struct rds_cpath *cp);
 
 /* Receive side, see struct rds_probe_ops */
 void rds_conn_ping(struct rds_path *path, u16 sport);
 void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
-			bool answer);
+			bool ask, u64 have);
+void rds_conn_acked(struct rds_path *path, u64 seq);
+void rds_conn_owes_ack(struct rds_path *path, bool now);
 
-/*
- * A message with the present congestion map of the local address; NULL without
- * memory.
- */
-struct rds_message *rds_conn_make_map(struct rds_path *path);
+/* Send an acknowledgement, if the peer takes one and does not know it. */
+void rds_conn_ack(struct rds_cpath *cp);
+
+/* Make a message that is due, see rds_txq_make_fn. */
+struct rds_message *rds_conn_make(struct rds_path *path, unsigned int what);
 
 /*
  * A path is down and not wanted up: forget the connection if it never carried a

@@ -20,6 +20,8 @@
  * is parked
  */
 #define PROBE_TIME	(3 * HZ)
+/* Time for which an acknowledgement waits for a message to travel with */
+#define ACK_DELAY	max(1, HZ / 50)
 /*
  * A connection that was up for this time is not one of a series that the peer
  * ends at once.
@@ -47,8 +49,8 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 		WRITE_ONCE(cp->dial_wanted, false);
 		break;
 	case RDS_EV_UP:
-		cp->up_since = jiffies;
-		rds_txq_open(&cp->txq);
+		WRITE_ONCE(cp->up_since, jiffies);
+		rds_txq_open(&cp->txq, rds_conn_peer_kind(cp->conn));
 		break;
 	case RDS_EV_LOST:
 		cp->reason = why;
@@ -94,7 +96,8 @@ enum rds_cpath_state rds_cpath_state(const struct rds_cpath *cp)
 
 bool rds_cpath_used(const struct rds_cpath *cp)
 {
-	return READ_ONCE(cp->txq.used) || READ_ONCE(cp->rx.expected);
+	return READ_ONCE(cp->txq.used) || READ_ONCE(cp->txq.met) ||
+	       READ_ONCE(cp->rx.expected);
 }
 
 /* Queued work holds a reference to the connection. */
@@ -130,9 +133,27 @@ static void path_tx_work(struct work_struct *work)
 {
 	struct rds_cpath *cp = container_of(work, struct rds_cpath, tx_work);
 
+	rds_txq_tidy(&cp->txq);
 	if (rds_txq_run(&cp->txq) == RDS_TXQ_MORE)
 		rds_cpath_kick(cp);
 	rds_conn_put(cp->conn);
+}
+
+static void path_ack_work(struct work_struct *work)
+{
+	struct rds_cpath *cp = container_of(to_delayed_work(work),
+					    struct rds_cpath, ack_work);
+
+	rds_rx_state_disarm(&cp->rx);
+	rds_conn_ack(cp);
+	rds_conn_put(cp->conn);
+}
+
+void rds_cpath_ack_later(struct rds_cpath *cp)
+{
+	kref_get(&cp->conn->ref);
+	if (!queue_delayed_work(rds_tx_wq, &cp->ack_work, ACK_DELAY))
+		rds_conn_put(cp->conn);
 }
 
 /* Upcalls */
@@ -140,6 +161,7 @@ static void path_tx_work(struct work_struct *work)
 bool rds_path_up(struct rds_path *path)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
+	unsigned long since;
 
 	if (!path->dials && !cp->attaching) {
 		/*
@@ -153,6 +175,8 @@ bool rds_path_up(struct rds_path *path)
 		return false;
 	rds_conn_greet(cp);
 	rds_cpath_kick(cp);
+	if (rds_txq_undecided(&cp->txq, &since))
+		rds_cpath_control(cp, RDS_PATH_ANSWER_TIME);
 	return true;
 }
 EXPORT_SYMBOL_NS_GPL(rds_path_up, RDS_NS);
@@ -188,7 +212,11 @@ EXPORT_SYMBOL_NS_GPL(rds_path_acked, RDS_NS);
 
 void rds_path_peer_gen(struct rds_path *path, u32 gen)
 {
-	rds_conn_generation(rds_to_cpath(path)->conn, gen);
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	/* The path is not up, so there is no receiver. */
+	if (rds_conn_generation(cp, gen))
+		rds_rx_state_forget(&cp->rx);
 }
 EXPORT_SYMBOL_NS_GPL(rds_path_peer_gen, RDS_NS);
 
@@ -227,10 +255,18 @@ static void path_unmap(struct rds_cpath *cp)
 	rds_cong_source_del(cp->rx.fmap);
 }
 
+/* Did the dial that failed take as long as the wait before the next one? */
+static bool path_dialled_long(const struct rds_cpath *cp)
+{
+	return cp->reason == RDS_DROP_DIAL_FAILED &&
+	       time_after_eq(jiffies, cp->dialled + cp->backoff);
+}
+
 /*
  * Set the time of the next dial.  The back-off starts anew after a connection
  * that was of use, that is, the peer sent over it and it lasted.  A peer that
- * ends each connection soon is dialled at growing intervals.
+ * ends each connection soon is dialled at growing intervals; one that does not
+ * answer has been dialled all the time, and may be back.
  */
 static void path_rate(struct rds_cpath *cp)
 {
@@ -241,7 +277,7 @@ static void path_rate(struct rds_cpath *cp)
 		cp->backoff = 0;
 	cp->rx.heard = false;
 	cp->dial_after = jiffies;
-	if (cp->backoff)
+	if (cp->backoff && !path_dialled_long(cp))
 		cp->dial_after += 1 + get_random_u32_below(cp->backoff);
 }
 
@@ -255,6 +291,7 @@ static void path_teardown(struct rds_cpath *cp, bool graceful)
 	rds_txq_close(&cp->txq);
 	cp->pub.trans->path_close(&cp->pub, graceful);
 	rds_txq_rewind(&cp->txq);
+	rds_rx_state_end(&cp->rx);
 	cp->attaching = false;
 	WRITE_ONCE(cp->probing, false);
 	path_rate(cp);
@@ -393,6 +430,7 @@ static bool path_step(struct rds_cpath *cp)
 		return incoming &&
 		       rds_cpath_event(cp, RDS_EV_LOST, RDS_DROP_PEER_REPLACED);
 	case RDS_PATH_UP:
+		rds_conn_await_answer(cp);
 		if (!incoming)
 			return false;
 		if (path_replaces(cp))
@@ -440,7 +478,7 @@ static void path_knocked(struct rds_cpath *cp)
 {
 	if (rds_cpath_state(cp) != RDS_PATH_UP)
 		rds_cpath_want(cp);
-	else if (rds_txq_map_due(&cp->txq))
+	else if (rds_txq_due(&cp->txq, RDS_DUE_MAP))
 		rds_cpath_kick(cp);
 }
 
@@ -491,6 +529,9 @@ bool rds_cpath_incoming(struct rds_cpath *cp, void *handle)
 void rds_cpath_kill(struct rds_cpath *cp)
 {
 	mutex_lock(&cp->ctl);
+	/* What is delivered is not sent again to the next incarnation. */
+	if (rds_txq_ack_due(&cp->txq))
+		rds_txq_run(&cp->txq);
 	rds_cpath_event(cp, RDS_EV_LOST, RDS_DROP_LOCAL_EXIT);
 	if (rds_cpath_state(cp) == RDS_PATH_CLOSING)
 		path_teardown(cp, false);
@@ -500,6 +541,8 @@ void rds_cpath_kill(struct rds_cpath *cp)
 	rds_txq_abandon(&cp->txq, true);
 	if (cancel_delayed_work_sync(&cp->ctl_work))
 		rds_conn_put(cp->conn);
+	if (cancel_delayed_work_sync(&cp->ack_work))
+		rds_conn_put(cp->conn);
 	if (cancel_work_sync(&cp->tx_work))
 		rds_conn_put(cp->conn);
 }
@@ -507,6 +550,8 @@ void rds_cpath_kill(struct rds_cpath *cp)
 static const struct rds_probe_ops path_probe_ops = {
 	.ping		= rds_conn_ping,
 	.handshake	= rds_conn_handshake,
+	.acked		= rds_conn_acked,
+	.owes_ack	= rds_conn_owes_ack,
 };
 
 /*
@@ -542,8 +587,9 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 	mutex_init(&cp->ctl);
 	INIT_DELAYED_WORK(&cp->ctl_work, path_control_work);
 	INIT_WORK(&cp->tx_work, path_tx_work);
-	rds_txq_init(&cp->txq, &cp->pub, conn->rn,
-		     maps ? rds_conn_make_map : NULL);
+	INIT_DELAYED_WORK(&cp->ack_work, path_ack_work);
+	rds_txq_init(&cp->txq, &cp->pub, conn->rn, maps ? rds_conn_make : NULL,
+		     &cp->rx.delivered);
 	rds_rx_state_init(&cp->rx, &cp->pub, conn->rn, conn->fmap,
 			  &path_probe_ops);
 	if (!conn->trans->path_init || !conn->trans->path_init(&cp->pub))

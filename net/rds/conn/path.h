@@ -44,6 +44,9 @@ struct rds_conn;
 /* Connections of the peer that may be parked; more are refused. */
 #define RDS_PATH_MAX_INCOMING	8
 
+/* Time in which a peer is expected to answer a handshake, in jiffies */
+#define RDS_PATH_ANSWER_TIME	(3 * HZ)
+
 /**
  * struct rds_cpath - a path with the core's private part
  * @pub: part that the transport sees
@@ -55,6 +58,7 @@ struct rds_conn;
  * @ctl: control mutex
  * @ctl_work: closes, attaches or dials, depending on @state
  * @tx_work: transmits when no system call does
+ * @ack_work: acknowledges what was delivered some time ago
  * @backoff: upper bound of the wait before the next attempt, in jiffies; 0
  *	means at once
  * @dialled: time of the last dial, in jiffies
@@ -83,6 +87,7 @@ struct rds_cpath {
 	struct mutex		ctl;
 	struct delayed_work	ctl_work;
 	struct work_struct	tx_work;
+	struct delayed_work	ack_work;
 	unsigned long		backoff;
 	unsigned long		dialled;
 	unsigned long		dial_after;
@@ -128,6 +133,12 @@ void rds_cpath_want(struct rds_cpath *cp);
 void rds_cpath_kick(struct rds_cpath *cp);
 
 /*
+ * Acknowledge what is delivered a moment later, as a message that goes there may
+ * do so before.  Any context.
+ */
+void rds_cpath_ack_later(struct rds_cpath *cp);
+
+/*
  * Let the control worker look at the path, after @delay jiffies.  Any context.
  */
 void rds_cpath_control(struct rds_cpath *cp, unsigned long delay);
@@ -140,7 +151,7 @@ bool rds_cpath_incoming(struct rds_cpath *cp, void *handle);
 
 enum rds_cpath_state rds_cpath_state(const struct rds_cpath *cp);
 
-/* Did the path ever carry a message?  Then the peer knows its numbering. */
+/* Did the path ever carry a message?  Then both ends keep it. */
 bool rds_cpath_used(const struct rds_cpath *cp);
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Messages of the kernel's own: pongs, handshakes, congestion maps
- * (protocol.rst 2.5 to 2.7).
+ * (protocol.rst 2.5 to 2.7), and acknowledgements (wire.rst).
  */
 #include "conn/conn.h"
 #include "conn/internal.h"
@@ -10,12 +10,19 @@
 #include "netns.h"
 #include "proto/exthdr.h"
 
+enum rds_peer_kind rds_conn_peer_kind(const struct rds_conn *conn)
+{
+	if (!(conn->trans->caps & RDS_CAP_MULTIPATH))
+		return RDS_PEER_OLD;
+	return READ_ONCE(conn->session.kind);
+}
+
 /*
  * Queue a probe.  The worker transmits it, because the caller may be in
  * softirq.
  */
 static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport,
-			    bool handshake)
+			    bool handshake, u32 caps)
 {
 	struct rds_message *m = rds_message_kernel(0, sport, dport, NULL,
 						   GFP_ATOMIC);
@@ -26,7 +33,7 @@ static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport,
 	}
 	if (handshake)
 		rds_handshake_build(m->tx.hdr->exthdr, cp->conn->nr_paths,
-				    rds_generation(&cp->pub), false);
+				    rds_generation(&cp->pub), false, caps);
 	rds_stats_inc(cp->conn->rn, send_pong);
 	if (rds_txq_add_probe(&cp->txq, m))
 		rds_cpath_kick(cp);
@@ -35,13 +42,15 @@ static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport,
 
 void rds_conn_greet(struct rds_cpath *cp)
 {
-	struct rds_conn *conn = cp->conn;
+	struct rds_session *session = &cp->conn->session;
 
-	if (!(conn->trans->caps & RDS_CAP_MULTIPATH) || conn->npaths ||
-	    conn->handshake_sent)
+	if (!(cp->conn->trans->caps & RDS_CAP_MULTIPATH) ||
+	    (READ_ONCE(cp->txq.greeted) && !READ_ONCE(cp->txq.dropped)) ||
+	    !rds_session_ask(session))
 		return;
-	conn->handshake_sent = conn_send_probe(cp, RDS_PROBE_PORT,
-					       RDS_PING_PORT, true);
+	if (!conn_send_probe(cp, RDS_PROBE_PORT, RDS_PING_PORT, true,
+			     RDS_CAP_BITS_ACK))
+		rds_session_not_asked(session);
 }
 
 void rds_conn_ping(struct rds_path *path, u16 sport)
@@ -49,63 +58,97 @@ void rds_conn_ping(struct rds_path *path, u16 sport)
 	struct rds_cpath *cp = rds_to_cpath(path);
 
 	if (!rds_cong_test(cp->conn->fmap, sport))
-		conn_send_probe(cp, RDS_PING_PORT, sport, false);
+		conn_send_probe(cp, RDS_PING_PORT, sport, false, 0);
 }
 
-/*
- * Record whether the peer is this namespace.  An address can move to this host
- * and away again, also to a host that names no generation.  Changes of the map
- * that were not sent in between are due then.
- */
-static void conn_set_same(struct rds_conn *conn, bool same)
+bool rds_conn_generation(struct rds_cpath *cp, u32 gen)
 {
-	if (conn->same == same)
-		return;
-	WRITE_ONCE(conn->same, same);
-	rds_cong_mirror_set(&conn->mirror, same);
-	if (!same && rds_txq_map_due(&conn->paths[0]->txq))
+	struct rds_conn *conn = cp->conn;
+	struct rds_session_news news;
+
+	news = rds_session_generation(&conn->session, gen,
+				      rds_generation(&cp->pub), &conn->mirror);
+	/* Changes of the map that were not sent in between are due now. */
+	if (news.same_ended &&
+	    rds_txq_due(&conn->paths[0]->txq, RDS_DUE_MAP))
 		rds_cpath_kick(conn->paths[0]);
-}
-
-/* Compare the peer's generation with the last one known. */
-void rds_conn_generation(struct rds_conn *conn, u32 gen)
-{
-	unsigned int i;
-
-	conn_set_same(conn, gen && gen == rds_generation(&conn->paths[0]->pub));
-	if (!gen || gen == conn->peer_gen)
-		return;
-	if (conn->peer_gen) {
-		rds_drop(conn->rn->net, RDS_DROP_PEER_REBOOTED);
-		for (i = 0; i < conn->nr_paths; i++) {
-			rds_txq_peer_rebooted(&conn->paths[i]->txq);
-			conn->paths[i]->rx.expected = 0;
-		}
-	}
-	conn->peer_gen = gen;
+	if (news.restarted)
+		rds_drop(cp->pub.net, RDS_DROP_PEER_REBOOTED);
+	return news.restarted;
 }
 
 void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
-			bool answer)
+			bool ask, u64 have)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
-	struct rds_conn *conn = cp->conn;
+	bool acks = rds_handshake_acks(hs);
+	unsigned long since;
 
-	/* The answer is numbered before a new generation resets the numbers. */
-	if (answer)
-		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT, true);
-	rds_conn_generation(conn, hs->has_gen ? hs->gen : 0);
-	if (hs->has_npaths)
-		conn->npaths = clamp_t(unsigned int, hs->npaths, 1,
-				       conn->nr_paths);
-	else if (!conn->npaths)
-		conn->npaths = 1;
-	conn->handshake_sent = false;
+	/* What an old peer does not know is not sent to it. */
+	if (ask && !acks)
+		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT, true, 0);
+	rds_conn_generation(cp, hs->has_gen ? hs->gen : 0);
+	rds_session_heard(&cp->conn->session, hs, cp->conn->nr_paths);
+	if (rds_txq_heard(&cp->txq, acks, ask, have))
+		rds_cpath_kick(cp);
+	if (rds_txq_undecided(&cp->txq, &since))
+		rds_cpath_control(cp, RDS_PATH_ANSWER_TIME);
 }
 
-struct rds_message *rds_conn_make_map(struct rds_path *path)
+/*
+ * Time for the peer's answer to a handshake.  One that is known to answer may
+ * have parked the connection until another one was found dead, and drained that.
+ */
+static unsigned long answer_time(const struct rds_cpath *cp)
 {
-	struct rds_conn *conn = rds_to_cpath(path)->conn;
+	return rds_conn_peer_kind(cp->conn) == RDS_PEER_ACKS ?
+		       2 * RDS_PATH_ANSWER_TIME :
+		       RDS_PATH_ANSWER_TIME;
+}
+
+void rds_conn_await_answer(struct rds_cpath *cp)
+{
+	unsigned long since;
+	long wait;
+
+	lockdep_assert_held(&cp->ctl);
+	if (!rds_txq_undecided(&cp->txq, &since))
+		return;
+	wait = since + answer_time(cp) - jiffies;
+	if (wait > 0) {
+		rds_cpath_control(cp, wait);
+		return;
+	}
+	if (!rds_txq_silent(&cp->txq))
+		return;
+	rds_session_silent(&cp->conn->session);
+	rds_cpath_kick(cp);
+}
+
+void rds_conn_acked(struct rds_path *path, u64 seq)
+{
+	if (rds_txq_acked_number(path->txq, seq))
+		rds_cpath_kick(rds_to_cpath(path));
+}
+
+void rds_conn_ack(struct rds_cpath *cp)
+{
+	if (rds_txq_ack_due(&cp->txq))
+		rds_cpath_kick(cp);
+}
+
+void rds_conn_owes_ack(struct rds_path *path, bool now)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	if (now)
+		rds_conn_ack(cp);
+	else
+		rds_cpath_ack_later(cp);
+}
+
+static struct rds_message *conn_make_map(struct rds_conn *conn)
+{
 	struct rds_message *m;
 	void *bits;
 
@@ -115,4 +158,54 @@ struct rds_message *rds_conn_make_map(struct rds_path *path)
 	m->tx.hdr->flags = RDS_WIRE_F_CONG;
 	rds_cong_snapshot(conn->lmap, bits);
 	return m;
+}
+
+/*
+ * A handshake without a number.  A peer that knows numbers of this host, and is
+ * an old one after all, drops it as a duplicate.
+ */
+static struct rds_message *conn_make_handshake(struct rds_cpath *cp, bool ask)
+{
+	u32 caps = RDS_CAP_BITS_ACK;
+	struct rds_message *m;
+
+	m = rds_message_kernel(0, ask ? RDS_PROBE_PORT : RDS_PING_PORT,
+			       ask ? RDS_PING_PORT : RDS_PROBE_PORT, NULL,
+			       GFP_KERNEL);
+	if (!m)
+		return NULL;
+	if (READ_ONCE(cp->txq.used))
+		m->tx.hdr->flags = RDS_WIRE_F_RETRANSMITTED;
+	if (!ask)
+		m->tx.hdr->ack = cpu_to_be64(READ_ONCE(cp->rx.delivered));
+	else if (READ_ONCE(cp->txq.late))
+		caps |= RDS_CAP_BITS_LATE;
+	rds_handshake_build(m->tx.hdr->exthdr, cp->conn->nr_paths,
+			    rds_generation(&cp->pub), false, caps);
+	rds_stats_inc(cp->conn->rn, send_pong);
+	return m;
+}
+
+static struct rds_message *conn_make_ack(struct rds_cpath *cp)
+{
+	struct rds_message *m = rds_message_kernel(0, 0, 0, NULL, GFP_KERNEL);
+
+	if (m)
+		m->tx.hdr->ack = cpu_to_be64(READ_ONCE(cp->rx.delivered));
+	return m;
+}
+
+struct rds_message *rds_conn_make(struct rds_path *path, unsigned int what)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	switch (what) {
+	case RDS_DUE_GREETING:
+	case RDS_DUE_ANSWER:
+		return conn_make_handshake(cp, what == RDS_DUE_GREETING);
+	case RDS_DUE_ACK:
+		return conn_make_ack(cp);
+	default:
+		return conn_make_map(cp->conn);
+	}
 }

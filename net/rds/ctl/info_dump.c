@@ -110,7 +110,7 @@ static void dump_sent(const struct rds_message *m, void *arg)
 		.tos	= d->conn->addr.tos,
 	};
 
-	if (!(m->flags & (RDS_MSG_MAP | RDS_MSG_CANCELLED)))
+	if (!(m->flags & (RDS_MSG_ONCE | RDS_MSG_CANCELLED)))
 		dump_message(d, &r);
 }
 

@@ -230,11 +230,61 @@ fail:
 	return NULL;
 }
 
+/*
+ * Make the header an entry of its own, where payload follows it in the same
+ * entry.
+ */
+static bool message_split_header(struct rds_message *m)
+{
+	struct bio_vec *bv = m->inline_bv;
+	unsigned int n = m->tx.nr_bv;
+
+	if (m->tx.bv[0].bv_len == HDR_SIZE)
+		return true;
+	if (n + 1 > ARRAY_SIZE(m->inline_bv))
+		bv = kmalloc_array(n + 1, sizeof(*bv), GFP_ATOMIC);
+	if (!bv)
+		return false;
+	memmove(bv + 1, m->tx.bv, n * sizeof(*bv));
+	bvec_set_page(&bv[0], bv[1].bv_page, HDR_SIZE, bv[1].bv_offset);
+	bv[1].bv_offset += HDR_SIZE;
+	bv[1].bv_len -= HDR_SIZE;
+	get_page(bv[0].bv_page);
+	if (m->tx.bv != m->inline_bv)
+		kfree(m->tx.bv);
+	m->tx.bv = bv;
+	m->tx.nr_bv = n + 1;
+	return true;
+}
+
+bool rds_message_renew_header(struct rds_message *m)
+{
+	struct rds_wire_header *hdr = netdev_alloc_frag(HDR_SIZE);
+	struct page *page;
+
+	if (!hdr)
+		return false;
+	if (!message_split_header(m)) {
+		skb_free_frag(hdr);
+		return false;
+	}
+	*hdr = *m->tx.hdr;
+	hdr->flags |= RDS_WIRE_F_RETRANSMITTED;
+	rds_message_drop_ack(hdr);
+	page = virt_to_head_page(hdr);
+	put_page(m->tx.bv[0].bv_page);
+	bvec_set_page(&m->tx.bv[0], page, HDR_SIZE,
+		      (void *)hdr - page_address(page));
+	m->tx.hdr = hdr;
+	return true;
+}
+
 void rds_message_free(struct rds_message *m)
 {
 	unsigned int i;
 
 	for (i = 0; i < m->tx.nr_bv; i++) {
+		/* The first entry of a zero-copy message is its header alone. */
 		if (i && m->zcopy)
 			unpin_user_page(m->tx.bv[i].bv_page);
 		else

@@ -10,10 +10,17 @@
  * the message or puts it on another list.  Pages that a transport still uses
  * after that are kept by its page references.
  *
- * Charge: the socket that sent a message is charged for it.  rds_message.owner
- * is cleared under the lock of the queue when that socket closes.  A context
- * that retires messages stays within one RCU read section from the read of
- * owner to its last use, and sockets are freed after a grace period.
+ * Header: written until the message is queued, and after that only as long as
+ * no transport has taken a byte of it.  A transport may read the pages for long
+ * after the connection is lost, so a message that is sent again gets another
+ * header (rds_message_renew_header()), while the payload stays where it is.
+ *
+ * Charge: the socket that sent a message is charged for it until the message is
+ * retired; for its bytes only until RDS_MSG_PAID is set.  So a socket that closes
+ * knows whether a message refers to it.  rds_message.owner is cleared under the
+ * lock of the queue when that socket closes.  A context that retires messages
+ * stays within one RCU read section from the read of owner to its last use, and
+ * sockets are freed after a grace period.
  */
 #ifndef _RDS_MSG_MESSAGE_H
 #define _RDS_MSG_MESSAGE_H
@@ -33,8 +40,10 @@ struct rds_zcopy;
 #define RDS_MSG_STARTED		BIT(0)	/* a transport has taken bytes of the message */
 #define RDS_MSG_CANCELLED	BIT(1)	/* finished if begun, never retransmitted */
 #define RDS_MSG_PROBE		BIT(2)	/* ping, pong, handshake, or a map sent as a probe */
-#define RDS_MSG_MAP		BIT(3)	/* congestion map: no number, no acknowledgement */
-#define RDS_MSG_FLUSH		BIT(4)	/* the peer rebooted: never retransmitted */
+#define RDS_MSG_ONCE		BIT(3)	/* of this connection only: no number, no acknowledgement */
+#define RDS_MSG_KEPT		BIT(5)	/* on rds_txq.kept */
+#define RDS_MSG_PAID		BIT(6)	/* its owner is not charged for its bytes any more */
+#define RDS_MSG_AGAIN		BIT(4)	/* begun over an earlier connection: needs another header */
 
 /**
  * struct rds_message - one message
@@ -124,6 +133,33 @@ struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport,
  * Context: any but hard interrupts.
  */
 void rds_message_free(struct rds_message *m);
+
+/**
+ * rds_message_renew_header - give a message that is sent again another header
+ * @m: message, begun over an earlier connection
+ *
+ * The new header is a copy in other memory, flagged as retransmitted, and without
+ * what was only for the earlier connection.  The old one stays as it is for as
+ * long as a transport refers to its page.
+ *
+ * Context: any but hard interrupts; the caller owns the message, or holds the
+ * lock of its queue.
+ * Return: false without memory, with nothing changed.
+ */
+bool rds_message_renew_header(struct rds_message *m);
+
+/* Take out of a header what was said to the peer of one connection. */
+static inline void rds_message_drop_ack(struct rds_wire_header *hdr)
+{
+	hdr->ack = 0;
+	hdr->flags &= ~RDS_WIRE_F_ACK_REQUIRED;
+}
+
+/* Bytes for which the owner is charged */
+static inline u32 rds_message_charge(const struct rds_message *m)
+{
+	return m->flags & RDS_MSG_PAID ? 0 : m->len;
+}
 
 /* Destination port, host order */
 static inline u16 rds_message_dport(const struct rds_message *m)

@@ -31,14 +31,19 @@ static bool ring_make(struct rds_txpages *p, gfp_t gfp)
 	return true;
 }
 
+/* Bytes of messages that the peer's transport has, and its core soon */
+#define TXPAGES_KEPT	(512 * 1024U)
+
 /*
  * Number of pages to remember: enough for the messages of a full send buffer
- * with their headers, for unused ends of pages, and for pages that a device
- * still refers to after the acknowledgement.
+ * with their headers, for unused ends of pages, for pages that a device still
+ * refers to after the acknowledgement, and for messages that are kept until the
+ * peer's core acknowledges.
  */
 static unsigned int ring_max(const struct rds_txpages *p, unsigned int size)
 {
-	return min(READ_ONCE(*p->sndbuf) / size * 2 + 2, RDS_TXPAGES);
+	return min(READ_ONCE(*p->sndbuf) / size * 2 + TXPAGES_KEPT / size + 2,
+		   RDS_TXPAGES);
 }
 
 /*

@@ -11,7 +11,8 @@
  * clearing it, which costs half as much as copying the message.
  *
  * A socket remembers pages of twice its sk_sndbuf, which is four times the
- * payload that it may have under way, and at most RDS_TXPAGES of them.  Every
+ * payload that it may have under way, and of 512 KiB for messages that are kept
+ * after that; at most RDS_TXPAGES of them.  Every
  * RDS_TXPAGES_HOLD it drops all beyond the number that it filled in that time.
  * Remembered pages may hold old messages, of which no byte is sent again: the
  * header of a message is written whole, and its payload copied, before either

@@ -8,7 +8,7 @@ static const struct rds_ext_desc ext_table[RDS_EXT_MAX] = {
 	[RDS_EXT_RDMA_BYTES] = { RDS_EXT_RDMA_BYTES, 8, false, "RDMA_BYTES" },
 	[RDS_EXT_NPATHS] = { RDS_EXT_NPATHS, 2, false, "NPATHS" },
 	[RDS_EXT_GEN_NUM] = { RDS_EXT_GEN_NUM, 4, false, "GEN_NUM" },
-	[RDS_EXT_CAP_BITS] = { RDS_EXT_CAP_BITS, 4, true, "CAP_BITS" },
+	[RDS_EXT_CAP_BITS] = { RDS_EXT_CAP_BITS, 4, false, "CAP_BITS" },
 	[RDS_EXT_SPORT_IDX] = { RDS_EXT_SPORT_IDX, 1, false, "SPORT_IDX" },
 	[RDS_EXT_CSUM] = { RDS_EXT_CSUM, 8, true, "CSUM" },
 };
@@ -112,18 +112,19 @@ bool rds_ext_append(u8 area[RDS_EXTHDR_SPACE], unsigned int *used,
  * @gen: generation number of this host, not 0
  * @sport_idx: whether the TCP source ports of this host tell the number of the
  *	path
+ * @caps: RDS_CAP_BITS_*; 0 for a peer that is known not to have them
  *
- * The order matters: SPORT_IDX comes last, as an old peer does not know it, and
- * stops at the zero that is its body.
+ * The order matters: elements that an old peer does not know come last, and it
+ * stops at the zero that is the first byte of their body.
  */
 void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
-			 bool sport_idx)
+			 bool sport_idx, u32 caps)
 {
 	static const u8 zero;
 	unsigned int used = 0;
 	u8 body[4];
 
-	static_assert(1 + 2 + 1 + 4 + 1 + 1 <= RDS_EXTHDR_SPACE);
+	static_assert(1 + 2 + 1 + 4 + 1 + 1 + 1 + 4 <= RDS_EXTHDR_SPACE);
 
 	memset(area, 0, RDS_EXTHDR_SPACE);
 	rds_store_be16(body, npaths);
@@ -132,6 +133,9 @@ void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
 	rds_ext_append(area, &used, RDS_EXT_GEN_NUM, body);
 	if (sport_idx)
 		rds_ext_append(area, &used, RDS_EXT_SPORT_IDX, &zero);
+	rds_store_be32(body, caps);
+	if (caps)
+		rds_ext_append(area, &used, RDS_EXT_CAP_BITS, body);
 }
 
 /**
@@ -160,6 +164,9 @@ void rds_handshake_parse(const u8 area[RDS_EXTHDR_SPACE],
 			break;
 		case RDS_EXT_SPORT_IDX:
 			out->sport_idx = true;
+			break;
+		case RDS_EXT_CAP_BITS:
+			out->caps = rds_load_be32(ext.body);
 			break;
 		default:
 			out->unknown++;

@@ -58,12 +58,28 @@ struct rds_handshake {
 	u32		gen;		/* valid if has_gen */
 	bool		has_gen;
 	bool		sport_idx;
+	u32		caps;		/* RDS_CAP_BITS_*, 0 without the element */
 	/* elements that mean nothing in a handshake */
 	unsigned int	unknown;
 };
 
+/*
+ * Does the peer acknowledge by number?  Such a peer names its generation, as its
+ * numbers are worth nothing without.
+ */
+static inline bool rds_handshake_acks(const struct rds_handshake *hs)
+{
+	return hs->caps & RDS_CAP_BITS_ACK && hs->gen;
+}
+
+/* May messages of the sender's incarnation have come before any greeting of it? */
+static inline bool rds_handshake_late(const struct rds_handshake *hs)
+{
+	return hs->caps & RDS_CAP_BITS_LATE;
+}
+
 void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
-			 bool sport_idx);
+			 bool sport_idx, u32 caps);
 void rds_handshake_parse(const u8 area[RDS_EXTHDR_SPACE],
 			 struct rds_handshake *out);
 

@@ -11,6 +11,6 @@ enum rds_rx_verdict {
 	RDS_RX_DUP,
 };
 
-enum rds_rx_verdict rds_rx_check(u64 *expected, u64 seq, u8 flags);
+enum rds_rx_verdict rds_rx_check(u64 *expected, u64 seq, u8 flags, bool strict);
 
 #endif

@@ -19,6 +19,10 @@
 #include "sock/state.h"
 #include <net/rds/transport.h>
 
+/* Messages and bytes after which an acknowledgement does not wait any longer */
+#define ACK_MESSAGES	128
+#define ACK_BYTES	(256 * 1024)
+
 struct rds_incoming *rds_rx_alloc(struct rds_path *path, u32 len, bool linear,
 				  gfp_t gfp)
 {
@@ -51,6 +55,28 @@ void rds_rx_begin(struct rds_rx_batch *batch, struct rds_path *path)
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_begin, RDS_NS);
 
+/*
+ * Messages of a peer that acknowledges by number were delivered.  Ask for an
+ * acknowledgement now if the peer is waiting for one, or if there was no message
+ * to travel with for long.
+ */
+static void rx_owes_ack(struct rds_rx_state *rx)
+{
+	bool now = rx->ack_now || rx->owed >= ACK_MESSAGES ||
+		   rx->owed_bytes >= ACK_BYTES;
+
+	if (now) {
+		rds_rx_state_paid(rx);
+	} else {
+		/* See rds_rx_state_disarm(). */
+		smp_mb();
+		if (READ_ONCE(rx->ack_armed))
+			return;
+		WRITE_ONCE(rx->ack_armed, true);
+	}
+	rx->ops->owes_ack(rx->path, now);
+}
+
 void rds_rx_end(struct rds_rx_batch *batch)
 	__releases(RCU)
 {
@@ -59,6 +85,8 @@ void rds_rx_end(struct rds_rx_batch *batch)
 	for (i = 0; i < batch->nr_wake; i++)
 		rds_sock_wake_rx(batch->wake[i]);
 	rcu_read_unlock();
+	if (batch->path->rx->owed)
+		rx_owes_ack(batch->path->rx);
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_end, RDS_NS);
 
@@ -122,15 +150,74 @@ static void rx_map(struct rds_rx_state *rx, const struct rds_incoming *inc)
 		rds_drop(rx->rn->net, RDS_DROP_NO_MEMORY);
 }
 
+/*
+ * Is the number expected, if any, of an earlier incarnation of the peer, which
+ * greets now?  Not if the messages came before the greeting, over the present
+ * connection or, as a late peer says, an earlier one without a greeting.
+ */
+static bool rx_outdated(const struct rds_rx_state *rx,
+			const struct rds_handshake *hs)
+{
+	if (rx->begun || hs->gen == rx->gen)
+		return false;
+	return rx->gen || !rds_handshake_late(hs);
+}
+
+/*
+ * Apply a handshake.  One with a number is accepted, so the number expected is
+ * right already; a lower one would let in repeats of what the new incarnation
+ * sent before its handshake.
+ */
 static void rx_handshake(struct rds_rx_state *rx,
-			 const struct rds_wire_header *hdr, bool answer)
+			 const struct rds_wire_header *hdr,
+			 const struct rds_handshake *hs, bool ask)
+{
+	if (hs->unknown)
+		rds_drop(rx->rn->net, RDS_DROP_BAD_HANDSHAKE);
+	if (!hdr->seq && rx_outdated(rx, hs))
+		rds_rx_state_forget(rx);
+	if (hs->gen)
+		rx->gen = hs->gen;
+	if (rds_handshake_acks(hs))
+		rx->by_number = true;
+	rx->ops->handshake(rx->path, hs, ask, be64_to_cpu(hdr->ack));
+}
+
+static void rx_numbered_handshake(struct rds_rx_state *rx,
+				  const struct rds_wire_header *hdr, bool ask)
 {
 	struct rds_handshake hs;
 
+	/* The answer may be sent before this returns. */
+	WRITE_ONCE(rx->delivered, be64_to_cpu(hdr->seq));
 	rds_handshake_parse(hdr->exthdr, &hs);
-	if (hs.unknown)
-		rds_drop(rx->rn->net, RDS_DROP_BAD_HANDSHAKE);
-	rx->ops->handshake(rx->path, &hs, answer);
+	rx_handshake(rx, hdr, &hs, ask);
+}
+
+/*
+ * Messages without a number, which only a peer that acknowledges by number
+ * sends (wire.rst).  Returns whether it was one.
+ */
+static bool rx_unnumbered(struct rds_rx_state *rx,
+			  const struct rds_wire_header *hdr)
+{
+	u16 sport = be16_to_cpu(hdr->sport), dport = be16_to_cpu(hdr->dport);
+	bool ask = sport == RDS_PROBE_PORT && dport == RDS_PING_PORT;
+	struct rds_handshake hs;
+
+	if (!(rx->path->trans->caps & RDS_CAP_MULTIPATH))
+		return false;
+	if (rx->by_number && !sport && !dport) {
+		rx->ops->acked(rx->path, be64_to_cpu(hdr->ack));
+		return true;
+	}
+	if (!ask && (sport != RDS_PING_PORT || dport != RDS_PROBE_PORT))
+		return false;
+	rds_handshake_parse(hdr->exthdr, &hs);
+	if (!rds_handshake_acks(&hs))
+		return false;
+	rx_handshake(rx, hdr, &hs, ask);
+	return true;
 }
 
 /* protocol.rst 2.6.  Returns true if the caller has to free @inc. */
@@ -147,7 +234,7 @@ static bool rx_ping(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		return true;
 	}
 	if (sport == RDS_PROBE_PORT && path->trans->caps & RDS_CAP_MULTIPATH) {
-		rx_handshake(rx, hdr, true);
+		rx_numbered_handshake(rx, hdr, true);
 		return true;
 	}
 	if (!(path->trans->caps & RDS_CAP_LOCAL_ONLY)) {
@@ -227,40 +314,72 @@ static void rx_set_source(struct rds_incoming *inc, const struct rds_path *path,
 	inc->dport = hdr->dport;
 }
 
-void rds_rx_deliver(struct rds_rx_batch *batch, struct rds_incoming *inc,
-		    const struct rds_wire_header *hdr)
+static bool rx_duplicate(struct rds_rx_state *rx, u64 seq, u8 flags)
 {
+	if (rds_rx_check(&rx->expected, seq, flags, rx->by_number) ==
+	    RDS_RX_ACCEPT)
+		return false;
+	rds_stats_inc(rx->rn, recv_drop_old_seq);
+	rds_drop(rx->rn->net, RDS_DROP_DUPLICATE);
+	return true;
+}
+
+/* Deliver a message with a number.  Returns true if the caller has to free @inc. */
+static bool rx_message(struct rds_rx_batch *batch, struct rds_incoming *inc,
+		       const struct rds_wire_header *hdr)
+{
+	u16 dport = be16_to_cpu(hdr->dport);
 	struct rds_path *path = batch->path;
 	struct rds_rx_state *rx = path->rx;
-	u16 dport = be16_to_cpu(hdr->dport);
 
-	rx->heard = true;
-	if (rds_header_is_cong_map(hdr->flags)) {
-		rx_map(rx, inc);
-		goto free;
-	}
-	inc->seq = be64_to_cpu(hdr->seq);
-	if (rds_rx_check(&rx->expected, inc->seq, hdr->flags) == RDS_RX_DUP) {
-		rds_stats_inc(rx->rn, recv_drop_old_seq);
-		rds_drop(path->net, RDS_DROP_DUPLICATE);
-		goto free;
-	}
 	rx_set_source(inc, path, hdr);
-	if (dport == RDS_PING_PORT && rx->rn->sysctl.ping_enable) {
-		if (rx_ping(batch, inc, hdr))
-			goto free;
-		return;
-	}
+	if (dport == RDS_PING_PORT && rx->rn->sysctl.ping_enable)
+		return rx_ping(batch, inc, hdr);
 	if (dport == RDS_PROBE_PORT && !hdr->sport &&
 	    path->trans->caps & RDS_CAP_MULTIPATH) {
-		rx_handshake(rx, hdr, false);
-		goto free;
+		rx_numbered_handshake(rx, hdr, false);
+		return true;
 	}
 	if (hdr->exthdr[0])
 		rx_extensions(rx, inc, hdr);
 	rx_to_socket(batch, inc);
-	return;
-free:
-	rds_rx_free(inc);
+	return false;
+}
+
+/* All messages up to @seq are on the queue of their socket, or dropped for good. */
+static void rx_delivered(struct rds_rx_state *rx, u64 seq, u32 len, u8 flags)
+{
+	WRITE_ONCE(rx->delivered, seq);
+	if (!rx->by_number)
+		return;
+	rx->owed++;
+	rx->owed_bytes += len;
+	if (flags & RDS_WIRE_F_ACK_REQUIRED)
+		rx->ack_now = true;
+}
+
+void rds_rx_deliver(struct rds_rx_batch *batch, struct rds_incoming *inc,
+		    const struct rds_wire_header *hdr)
+{
+	struct rds_rx_state *rx = batch->path->rx;
+	u64 seq = be64_to_cpu(hdr->seq);
+	u32 len = inc->len;
+	bool drop = true;
+
+	rx->heard = true;
+	inc->seq = seq;
+	if (rds_header_is_cong_map(hdr->flags)) {
+		rx_map(rx, inc);
+	} else if (seq || !rx_unnumbered(rx, hdr)) {
+		if (rx->by_number && hdr->ack)
+			rx->ops->acked(rx->path, be64_to_cpu(hdr->ack));
+		if (!rx_duplicate(rx, seq, hdr->flags)) {
+			rx->begun = true;
+			drop = rx_message(batch, inc, hdr);
+			rx_delivered(rx, seq, len, hdr->flags);
+		}
+	}
+	if (drop)
+		rds_rx_free(inc);
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_deliver, RDS_NS);

@@ -5,14 +5,14 @@
  * One context at a time delivers the messages of a path (include/net/rds/rx.h),
  * and only that context changes the state here, so there is no lock.  Between
  * two connections, and at the end of the path, the holder of the path's control
- * mutex changes the state.  A new generation number of the peer resets
- * `expected` of all paths of the connection.  Dumps read `expected` at any
- * time.
+ * mutex changes the state; so does rds_path_peer_gen() before the path is up.
+ * No path writes another's.  Dumps read `expected` at any time.
  */
 #ifndef _RDS_RECV_RX_STATE_H
 #define _RDS_RECV_RX_STATE_H
 
 #include <linux/types.h>
+#include <asm/barrier.h>
 
 #include <net/rds/rx.h>
 
@@ -28,9 +28,16 @@ struct rds_path;
 struct rds_probe_ops {
 	/* Answer a ping from @sport (host order). */
 	void (*ping)(struct rds_path *path, u16 sport);
-	/* Apply the peer's handshake, and answer it if @answer. */
+	/*
+	 * Apply the peer's handshake.  @ask: the peer wants an answer; else it
+	 * answers, and has all messages up to the number @have.
+	 */
 	void (*handshake)(struct rds_path *path, const struct rds_handshake *hs,
-			  bool answer);
+			  bool ask, u64 have);
+	/* The peer has delivered all messages up to the number @seq. */
+	void (*acked)(struct rds_path *path, u64 seq);
+	/* Acknowledge what is delivered, @now or a moment later. */
+	void (*owes_ack)(struct rds_path *path, bool now);
 };
 
 /**
@@ -41,9 +48,20 @@ struct rds_probe_ops {
  *	reference
  * @ops: functions for pings and handshakes
  * @heard: a message arrived over the present connection
+ * @begun: one of them had a number, and was no duplicate
  * @mapped: the path is counted as a source of @fmap, see rds_cong_source_add()
+ * @by_number: the peer takes acknowledgements by number over the present
+ *	connection, and its numbers never fall
+ * @ack_armed: an acknowledgement is on its way, which will tell what is delivered
+ *	by then; other contexts clear it before they read @delivered
+ * @ack_now: an acknowledgement is due at the end of the batch
+ * @gen: generation number of the peer that @expected counts for, 0 for none
  * @expected: number of the next message, 0 before the first; kept when the path
  *	is lost
+ * @delivered: number of the last message that was delivered, or dropped for
+ *	good; kept when the path is lost; other contexts read it at any time
+ * @owed_bytes: bytes delivered since the last acknowledgement by @ack_now
+ * @owed: messages delivered since then
  */
 struct rds_rx_state {
 	struct rds_path			*path;
@@ -51,9 +69,50 @@ struct rds_rx_state {
 	struct rds_cong_map		*fmap;
 	const struct rds_probe_ops	*ops;
 	bool				heard;
+	bool				begun;
 	bool				mapped;
+	bool				by_number;
+	bool				ack_armed;
+	bool				ack_now;
+	u32				gen;
 	u64				expected;
+	u64				delivered;
+	unsigned int			owed_bytes;
+	unsigned int			owed;
 };
+
+/* The peer has restarted, and has no number yet. */
+static inline void rds_rx_state_forget(struct rds_rx_state *rx)
+{
+	WRITE_ONCE(rx->expected, 0);
+	WRITE_ONCE(rx->delivered, 0);
+}
+
+/* What was delivered so far is acknowledged. */
+static inline void rds_rx_state_paid(struct rds_rx_state *rx)
+{
+	rx->ack_now = false;
+	rx->owed = 0;
+	rx->owed_bytes = 0;
+}
+
+/* The present connection has ended. */
+static inline void rds_rx_state_end(struct rds_rx_state *rx)
+{
+	rx->by_number = false;
+	rx->begun = false;
+	rds_rx_state_paid(rx);
+}
+
+/*
+ * The acknowledgement that was armed begins, and reads `delivered` after this.
+ */
+static inline void rds_rx_state_disarm(struct rds_rx_state *rx)
+{
+	WRITE_ONCE(rx->ack_armed, false);
+	/* The receiver writes `delivered`, and then reads the flag. */
+	smp_mb();
+}
 
 static inline void rds_rx_state_init(struct rds_rx_state *rx,
 				     struct rds_path *path, struct rds_net *rn,
@@ -66,7 +125,10 @@ static inline void rds_rx_state_init(struct rds_rx_state *rx,
 	rx->ops = ops;
 	rx->heard = false;
 	rx->mapped = false;
-	rx->expected = 0;
+	rx->gen = 0;
+	rx->ack_armed = false;
+	rds_rx_state_forget(rx);
+	rds_rx_state_end(rx);
 }
 
 #endif

@@ -35,7 +35,17 @@ static void cancel_mark(struct rds_message *m, bool closing)
 	if (m->zcopy && !closing)
 		return;
 	m->owner = NULL;
-	rds_sock_sent(rs, m->len, 1);
+	rds_sock_sent(rs, rds_message_charge(m), 1);
+}
+
+/*
+ * A message that is taken off its list may hold an acknowledgement, which is sent
+ * alone then.
+ */
+static void cancel_ack(struct rds_txq *txq, const struct rds_message *m)
+{
+	if (txq->acks && m->tx.hdr->ack && !(m->flags & RDS_MSG_STARTED))
+		txq->due |= RDS_DUE_ACK;
 }
 
 static void cancel_list(struct rds_txq *txq, struct list_head *list,
@@ -55,6 +65,7 @@ static void cancel_list(struct rds_txq *txq, struct list_head *list,
 			txq->batch.cur = list_is_last(&m->tx.list, list) ?
 						 NULL :
 						 &next->tx;
+		cancel_ack(txq, m);
 		rds_txq_unlink(txq, m, done);
 	}
 }
@@ -65,6 +76,7 @@ void rds_txq_cancel(struct rds_txq *txq, struct rds_sock *rs, int dport)
 
 	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
+	cancel_list(txq, &txq->kept, rs, dport, &done);
 	cancel_list(txq, &txq->inflight, rs, dport, &done);
 	cancel_list(txq, &txq->sending, rs, dport, &done);
 	cancel_list(txq, &txq->queue, rs, dport, &done);

@@ -7,6 +7,21 @@
 #include "msg/message.h"
 #include "send/txq.h"
 
+/*
+ * From this size on, with header, a sender transmits unless another context
+ * does so already.
+ */
+#define RDS_TXQ_DIRECT_BYTES	32768
+
+/*
+ * Bytes of one queue, and of all queues of a namespace, whose senders are not
+ * charged any more.  More are kept on the charge of their senders.
+ */
+#define RDS_TXQ_PAID_BYTES	(2 * 1024 * 1024)
+#define RDS_NET_PAID_BYTES	(64 * 1024 * 1024)
+/* Bytes on `kept` from which on an acknowledgement is asked for */
+#define RDS_TXQ_KEPT_ASK	(1024 * 1024)
+
 static inline struct rds_message *rds_txq_msg(struct list_head *node)
 {
 	return list_entry(node, struct rds_message, tx.list);
@@ -19,6 +34,24 @@ static inline bool rds_txq_is_partial(const struct rds_txq *txq,
 	return txq->batch.cur == &m->tx && txq->batch.off;
 }
 
+/* Memory of a message that is kept */
+static inline unsigned int rds_txq_kept_size(const struct rds_message *m)
+{
+	return m->tx.bytes + sizeof(*m);
+}
+
+/* Give the memory that is set aside for uncharged messages back. */
+void rds_txq_return_room(struct rds_txq *txq);
+
+/* A message whose sender was not charged any more goes. */
+static inline void rds_txq_unpay(struct rds_txq *txq,
+				 const struct rds_message *m)
+{
+	txq->paid_bytes -= rds_txq_kept_size(m);
+	if (!txq->paid_bytes)
+		rds_txq_return_room(txq);
+}
+
 /* Move a message from its list to @done, which rds_txq_release() frees. */
 static inline void rds_txq_unlink(struct rds_txq *txq, struct rds_message *m,
 				  struct list_head *done)
@@ -26,6 +59,12 @@ static inline void rds_txq_unlink(struct rds_txq *txq, struct rds_message *m,
 	lockdep_assert_held(&txq->lock);
 	if (m->flags & RDS_MSG_PROBE)
 		txq->nr_probes--;
+	if (unlikely(m->flags & RDS_MSG_AGAIN))
+		txq->nr_again--;
+	if (m->flags & RDS_MSG_KEPT)
+		txq->kept_bytes -= rds_txq_kept_size(m);
+	if (m->flags & RDS_MSG_PAID)
+		rds_txq_unpay(txq, m);
 	if (unlikely(m->request))
 		rds_request_detach(m->request);
 	list_move_tail(&m->tx.list, done);
@@ -40,5 +79,26 @@ void rds_txq_release(struct list_head *done);
 
 /* Move acknowledged messages from `inflight` to @done. */
 void rds_txq_retire(struct rds_txq *txq, struct list_head *done);
+
+/*
+ * The messages of `queue` are about to be transmitted: put what the peer wants
+ * to know into the first, and what this host wants to know into the last.
+ */
+void rds_txq_stamp(struct rds_txq *txq);
+
+/* Wait for the peer to say by which rule it acknowledges. */
+static inline void rds_txq_undecide(struct rds_txq *txq)
+{
+	lockdep_assert_held(&txq->lock);
+	txq->rule = RDS_TXQ_UNDECIDED;
+	txq->undecided = jiffies;
+}
+
+/* Could a transmitter enter now? */
+static inline bool rds_txq_wants_run(const struct rds_txq *txq)
+{
+	lockdep_assert_held(&txq->lock);
+	return txq->open && !txq->busy && !txq->blocked;
+}
 
 #endif

@@ -9,8 +9,8 @@
 #include <net/rds/transport.h>
 
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
-		  struct rds_net *rn,
-		  struct rds_message *(*map_fn)(struct rds_path *path))
+		  struct rds_net *rn, rds_txq_make_fn *make,
+		  const u64 *delivered)
 {
 	static struct lock_class_key __maybe_unused xmit_key;
 
@@ -20,10 +20,12 @@ void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
 	INIT_LIST_HEAD(&txq->queue);
 	INIT_LIST_HEAD(&txq->sending);
 	INIT_LIST_HEAD(&txq->inflight);
+	INIT_LIST_HEAD(&txq->kept);
 	txq->batch.head = &txq->sending;
 	txq->batch.cur = NULL;
 	txq->next_seq = 1;
-	txq->map_fn = map_fn;
+	txq->make = make;
+	txq->delivered = delivered;
 	init_waitqueue_head(&txq->idle);
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	lockdep_init_map(&txq->xmit_map, "rds_txq_xmit", &xmit_key, 0);
@@ -44,14 +46,9 @@ static void txq_free(struct rds_message *m)
 	struct rds_sock *owner = m->zcopy ? m->owner : NULL;
 	u32 cookie = m->zcopy ? m->zcopy->cookie : 0;
 
-	/*
-	 * A reboot of the peer fails operations that were not posted; else they
-	 * are cancelled.
-	 */
+	/* Operations that were not posted are cancelled. */
 	if (unlikely(m->request))
-		rds_request_release(m->request, m->flags & RDS_MSG_FLUSH ?
-							RDS_OP_DROPPED :
-							RDS_OP_CANCELED);
+		rds_request_release(m->request, RDS_OP_CANCELED);
 	rds_message_free(m);
 	if (owner)
 		rds_sock_zcopy_done(owner, cookie);
@@ -70,39 +67,12 @@ void rds_txq_release(struct list_head *done)
 			bytes = 0;
 			msgs = 0;
 		}
-		bytes += m->len;
+		bytes += rds_message_charge(m);
 		msgs++;
 		txq_free(m);
 	}
 	txq_account(owner, bytes, msgs);
 	INIT_LIST_HEAD(done);
-}
-
-void rds_txq_retire(struct rds_txq *txq, struct list_head *done)
-{
-	struct rds_message *m, *next;
-
-	lockdep_assert_held(&txq->lock);
-	list_for_each_entry_safe(m, next, &txq->inflight, tx.list) {
-		if (m->tx.end > txq->una)
-			break;
-		rds_txq_unlink(txq, m, done);
-	}
-}
-
-void rds_txq_acked(struct rds_txq *txq, u64 pos)
-{
-	LIST_HEAD(done);
-
-	rcu_read_lock();
-	spin_lock_bh(&txq->lock);
-	if (pos > txq->una) {
-		txq->una = pos;
-		rds_txq_retire(txq, &done);
-	}
-	spin_unlock_bh(&txq->lock);
-	rds_txq_release(&done);
-	rcu_read_unlock();
 }
 
 void rds_txq_operation_done(struct rds_txq *txq, struct rds_operation *op)
@@ -140,7 +110,42 @@ void rds_operation_done(struct rds_path *path, struct rds_tx_operation *op,
 }
 EXPORT_SYMBOL_NS_GPL(rds_operation_done, RDS_NS);
 
-void rds_txq_open(struct rds_txq *txq)
+/* Was the first message begun, so that the peer may have it? */
+static bool txq_repeats_first(struct rds_txq *txq)
+{
+	struct rds_message *m;
+
+	m = list_first_entry_or_null(&txq->queue, struct rds_message, tx.list);
+	return m && m->flags & RDS_MSG_STARTED;
+}
+
+/* What a connection to a peer of this kind begins with, see send/ack.c */
+static void txq_begin(struct rds_txq *txq, enum rds_peer_kind peer)
+{
+	lockdep_assert_held(&txq->lock);
+	txq->rule = RDS_TXQ_BY_POSITION;
+	if (peer == RDS_PEER_UNKNOWN || peer == RDS_PEER_ACKS)
+		rds_txq_undecide(txq);
+	/*
+	 * A repeat ahead of the handshake would be compared with the numbers of
+	 * an earlier incarnation of this host.
+	 */
+	txq->greeted = peer != RDS_PEER_OLD;
+	txq->late |= !txq->greeted;
+	/* An old peer that has messages drops it, see conn_make_handshake(). */
+	txq->dropped = peer != RDS_PEER_ACKS && txq->used;
+	txq->held = peer == RDS_PEER_ACKS && txq_repeats_first(txq);
+	txq->acks = false;
+	txq->ack_sent = 0;
+	txq->asked = 0;
+	txq->due = txq->make ? RDS_DUE_MAP : 0;
+	if (txq->greeted) {
+		txq->met = true;
+		txq->due |= RDS_DUE_GREETING;
+	}
+}
+
+void rds_txq_open(struct rds_txq *txq, enum rds_peer_kind peer)
 {
 	spin_lock_bh(&txq->lock);
 	txq->batch.cur = NULL;
@@ -150,7 +155,7 @@ void rds_txq_open(struct rds_txq *txq)
 	txq->blocked = false;
 	txq->probe_due = false;
 	txq->map_end = U64_MAX;
-	txq->map_due = txq->map_fn;
+	txq_begin(txq, peer);
 	txq->open = true;
 	spin_unlock_bh(&txq->lock);
 }
@@ -179,7 +184,7 @@ void rds_txq_close(struct rds_txq *txq)
 /* Is the message retransmitted over the next connection of the path? */
 static bool txq_repeats(struct rds_message *m)
 {
-	if (m->flags & (RDS_MSG_CANCELLED | RDS_MSG_FLUSH | RDS_MSG_MAP))
+	if (m->flags & (RDS_MSG_CANCELLED | RDS_MSG_ONCE))
 		return false;
 	if (likely(!m->request))
 		return true;
@@ -191,9 +196,28 @@ static bool txq_repeats(struct rds_message *m)
 }
 
 /*
- * Messages that were begun are flagged as retransmitted, the others are not
- * changed.  The transport has called rds_operation_done() for each operation
- * that it posted.
+ * Was the message begun with the header that it has?  One that was sent twice
+ * has a header that fits every later time.
+ */
+static bool txq_needs_header(const struct rds_message *m)
+{
+	return m->flags & RDS_MSG_STARTED && !(m->flags & RDS_MSG_AGAIN) &&
+	       !(m->tx.hdr->flags & RDS_WIRE_F_RETRANSMITTED);
+}
+
+/* The message leaves `kept`, to be sent again. */
+static void txq_keep_no_more(struct rds_txq *txq, struct rds_message *m)
+{
+	if (m->flags & RDS_MSG_KEPT)
+		txq->kept_bytes -= rds_txq_kept_size(m);
+	m->flags &= ~RDS_MSG_KEPT;
+}
+
+/*
+ * Messages that were begun get another header, which flags them as
+ * retransmitted, before they are handed over again; the others are not changed.
+ * The transport has called rds_operation_done() for each operation that it
+ * posted.
  */
 void rds_txq_rewind(struct rds_txq *txq)
 {
@@ -206,16 +230,22 @@ void rds_txq_rewind(struct rds_txq *txq)
 	WARN_ON_ONCE(txq->open || txq->busy);
 	if (txq->batch.off)
 		rds_tx_to_message(txq->batch.cur)->flags |= RDS_MSG_STARTED;
+	list_splice_tail_init(&txq->kept, &again);
 	list_splice_tail_init(&txq->inflight, &again);
 	list_splice_tail_init(&txq->sending, &again);
 	list_for_each_entry_safe(m, next, &again, tx.list) {
+		txq_keep_no_more(txq, m);
 		if (!txq_repeats(m)) {
 			rds_txq_unlink(txq, m, &done);
 			continue;
 		}
 		m->tx.end = 0;
-		if (m->flags & RDS_MSG_STARTED)
-			m->tx.hdr->flags |= RDS_WIRE_F_RETRANSMITTED;
+		if (!(m->flags & RDS_MSG_STARTED))
+			rds_message_drop_ack(m->tx.hdr);
+		if (txq_needs_header(m)) {
+			m->flags |= RDS_MSG_AGAIN;
+			txq->nr_again++;
+		}
 	}
 	list_splice(&again, &txq->queue);
 	txq->batch.cur = NULL;
@@ -225,35 +255,10 @@ void rds_txq_rewind(struct rds_txq *txq)
 	rcu_read_unlock();
 }
 
-/*
- * protocol.rst 2.7: messages in `inflight`, which the old incarnation of the
- * peer may have, are not retransmitted, and messages in `queue` are numbered
- * from 1.  While the path is up, probes in `queue` keep their numbers, as one
- * of them is the pong that answers the handshake.  While the path is down there
- * is no such pong, and a probe with a high number would make the peer take
- * later messages for duplicates.
- */
-void rds_txq_peer_rebooted(struct rds_txq *txq)
-{
-	struct rds_message *m;
-
-	spin_lock_bh(&txq->lock);
-	list_for_each_entry(m, &txq->inflight, tx.list)
-		m->flags |= RDS_MSG_FLUSH;
-	txq->next_seq = 1;
-	list_for_each_entry(m, &txq->queue, tx.list) {
-		if (txq->open && m->flags & RDS_MSG_PROBE)
-			continue;
-		m->seq = txq->next_seq++;
-		m->tx.hdr->seq = cpu_to_be64(m->seq);
-	}
-	spin_unlock_bh(&txq->lock);
-}
-
 static bool txq_is_empty(const struct rds_txq *txq)
 {
 	return list_empty(&txq->queue) && list_empty(&txq->sending) &&
-	       list_empty(&txq->inflight);
+	       list_empty(&txq->inflight) && list_empty(&txq->kept);
 }
 
 bool rds_txq_empty(struct rds_txq *txq)
@@ -298,7 +303,7 @@ static void txq_visit_list(struct rds_txq *txq, struct list_head *list,
 		bool begun = m->flags & RDS_MSG_STARTED ||
 			     rds_txq_is_partial(txq, m);
 
-		if (!(m->flags & RDS_MSG_MAP) && begun == started)
+		if (!(m->flags & RDS_MSG_ONCE) && begun == started)
 			fn(m, arg);
 	}
 }
@@ -308,6 +313,7 @@ void rds_txq_visit(struct rds_txq *txq, bool started,
 		   void *arg)
 {
 	spin_lock_bh(&txq->lock);
+	txq_visit_list(txq, &txq->kept, started, fn, arg);
 	txq_visit_list(txq, &txq->inflight, started, fn, arg);
 	txq_visit_list(txq, &txq->sending, started, fn, arg);
 	txq_visit_list(txq, &txq->queue, started, fn, arg);
@@ -321,11 +327,15 @@ void rds_txq_destroy(struct rds_txq *txq)
 	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
 	WARN_ON_ONCE(txq->open || txq->busy);
-	list_splice_init(&txq->inflight, &done);
+	list_splice_init(&txq->kept, &done);
+	list_splice_tail_init(&txq->inflight, &done);
 	list_splice_tail_init(&txq->sending, &done);
 	list_splice_tail_init(&txq->queue, &done);
 	txq->batch.cur = NULL;
 	txq->nr_probes = 0;
+	txq->nr_again = 0;
+	txq->kept_bytes = 0;
+	rds_txq_return_room(txq);
 	spin_unlock_bh(&txq->lock);
 	rds_txq_release(&done);
 	rcu_read_unlock();

@@ -4,8 +4,12 @@
  * to the transport, and that wait for their acknowledgement; and the gate,
  * which admits at most one transmitter.
  *
- *	queue --> sending --> inflight --> acknowledged, freed
- *	  ^_________|____________|   (path lost: back to the front, in order)
+ *	queue --> sending --> inflight [--> kept] --> acknowledged, freed
+ *	  ^_________|____________|__________|   (path lost: back to the front, in
+ *						order)
+ *
+ * `kept` is for peers that acknowledge by number: the peer's transport has these
+ * messages, its core has not said so.
  *
  * Locking: rds_txq.lock (bottom halves off) guards all fields of the queue, and
  * the fields of the messages on its lists.  While `busy` is set, one context,
@@ -22,7 +26,7 @@
  *
  * Order: no spin lock of a socket is taken inside rds_txq.lock.  Messages are
  * released after the lock is dropped, within one RCU read section.  Only
- * cancelling ends a charge, and may wake senders, under the lock.
+ * cancelling and keeping end a charge, and may wake senders, under the lock.
  */
 #ifndef _RDS_SEND_TXQ_H
 #define _RDS_SEND_TXQ_H
@@ -33,6 +37,7 @@
 #include <linux/wait.h>
 
 #include <net/rds/tx.h>
+#include "send/ack.h"
 
 struct rds_operation;
 struct rds_message;
@@ -47,10 +52,18 @@ struct rds_sock;
 #define RDS_TXQ_MAX_PROBES	1024
 
 /*
- * From this size on, with header, a sender transmits unless another context
- * does so already.
+ * Messages of the queue's own that are due, in the order in which they go.
+ * They have no number, and are of one connection only.
  */
-#define RDS_TXQ_DIRECT_BYTES	32768
+#define RDS_DUE_MAP		BIT(0)	/* congestion map of the local address */
+#define RDS_DUE_GREETING	BIT(1)	/* handshake that asks for an answer */
+#define RDS_DUE_ANSWER		BIT(2)	/* handshake that answers */
+#define RDS_DUE_ACK		BIT(3)	/* acknowledgement alone */
+#define RDS_DUE_KINDS		4
+
+/* Make a message of the kind RDS_DUE_*; NULL without memory.  May sleep. */
+typedef struct rds_message *rds_txq_make_fn(struct rds_path *path,
+					    unsigned int what);
 
 /**
  * struct rds_txq - transmit state of one path
@@ -60,23 +73,42 @@ struct rds_sock;
  * @queue: messages that no transmitter has taken
  * @sending: messages being handed to the transport; owned by the transmitter
  *	while @busy
- * @inflight: messages that the transport has taken and the peer has not
- *	acknowledged
+ * @inflight: messages that the transport has taken, not acknowledged
+ * @kept: those that the peer's transport has, for a peer that acknowledges by
+ *	number
+ * @kept_bytes: memory of @kept, see rds_txq_kept_size()
+ * @paid_bytes: memory of messages whose senders are not charged any more
+ * @paid_room: memory of the namespace that is set aside for @paid_bytes
  * @batch: position of the transmitter in @sending
  * @next_seq: number of the next message that is queued, from 1
  * @una: position up to which the peer has acknowledged all bytes or messages
- * @map_fn: makes a congestion map message when one is due; NULL if the path
- *	sends no maps
- * @map_end: position just past the map that rds_txq_probe() asked for; U64_MAX
- *	until the transport has taken it
+ * @una_seq: number up to which the peer has delivered all messages; for
+ *	RDS_TXQ_BY_NUMBER, kept when the path is lost
+ * @ack_sent: highest acknowledgement over the present connection
+ * @delivered: number up to which the peer's messages are delivered; the receiver
+ *	writes it
+ * @make: makes messages that are due; NULL if the path has none
+ * @map_end: end of the map that rds_txq_probe() asked for; U64_MAX: not sent yet
  * @nr_probes: RDS_MSG_PROBE messages on all lists
+ * @nr_again: RDS_MSG_AGAIN messages on all lists
  * @open: the path is up, so transmitters are admitted
  * @busy: a transmitter is inside the gate
  * @blocked: the transport has no room; rds_path_writable() clears the flag
- * @map_due: a congestion map is sent before the next message
+ * @held: messages wait until the peer has said which ones it has
+ * @greeted: the present connection began with a handshake
+ * @dropped: that handshake is a duplicate for an old peer
+ * @late: a connection began without a handshake; never cleared
+ * @met: a connection began with a handshake; never cleared
+ * @acks: the peer takes acknowledgements by number over the present connection
+ * @asked: number of the last message over the present connection that asks for
+ *	an acknowledgement
+ * @want_ack: @queue or @sending has a zero-copy message
+ * @untidy: acknowledged messages are left, see rds_txq_tidy()
+ * @rule: when a message is acknowledged over the present connection
+ * @undecided: since when @rule is RDS_TXQ_UNDECIDED, in jiffies
+ * @due: RDS_DUE_* that are sent before the next message
  * @used: a message was put on @inflight; never cleared
- * @last_send: time of the last message that may be part of a stream, by
- *	local_clock()
+ * @last_send: local_clock() at the last message that may be part of a stream
  * @gone: the path is being destroyed: the queue refuses messages
  * @probe_due: the next map is a probe, whose acknowledgement is waited for
  * @room: rds_path_writable() was called since ->xmit() was entered
@@ -90,21 +122,40 @@ struct rds_txq {
 	struct list_head	queue;
 	struct list_head	sending;
 	struct list_head	inflight;
+	struct list_head	kept;
+	unsigned int		kept_bytes;
+	unsigned int		paid_bytes;
+	unsigned int		paid_room;
 	struct rds_tx_batch	batch;
 	u64			next_seq;
 	u64			una;
+	u64			una_seq;
+	u64			ack_sent;
+	u64			asked;
+	const u64		*delivered;
 	u64			map_end;
 	unsigned int		nr_probes;
+	unsigned int		nr_again;
 	bool			open;
 	bool			busy;
 	bool			blocked;
-	bool			map_due;
+	bool			held;
+	bool			greeted;
+	bool			dropped;
+	bool			late;
+	bool			met;
+	bool			acks;
+	bool			want_ack;
+	bool			untidy;
+	u8			due;
+	enum rds_txq_rule	rule;
+	unsigned long		undecided;
 	bool			probe_due;
 	bool			room;
 	bool			used;
 	bool			gone;
 	u64			last_send;
-	struct rds_message *(*map_fn)(struct rds_path *path);
+	rds_txq_make_fn		*make;
 	wait_queue_head_t	idle;
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map	xmit_map;
@@ -120,8 +171,8 @@ enum rds_txq_state {
 };
 
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
-		  struct rds_net *rn,
-		  struct rds_message *(*map_fn)(struct rds_path *path));
+		  struct rds_net *rn, rds_txq_make_fn *make,
+		  const u64 *delivered);
 
 /* Free all messages.  No other context may use the queue any more. */
 void rds_txq_destroy(struct rds_txq *txq);
@@ -166,11 +217,8 @@ bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m);
  */
 enum rds_txq_state rds_txq_run(struct rds_txq *txq);
 
-/*
- * Have a map sent before the next message.  Returns whether rds_txq_run() has
- * to be called.
- */
-bool rds_txq_map_due(struct rds_txq *txq);
+/* Send a message of the kind RDS_DUE_*.  Returns whether to call rds_txq_run(). */
+bool rds_txq_due(struct rds_txq *txq, unsigned int what);
 
 /*
  * Have a map sent as a probe, and ask whether the peer has acknowledged it.
@@ -187,19 +235,17 @@ bool rds_txq_probe_acked(struct rds_txq *txq);
 bool rds_txq_unblock(struct rds_txq *txq);
 
 /*
- * Open the gate.  Positions start at 0; if the path sends maps, one goes first.
- * Any context.
+ * Open the gate.  Positions start at 0; a map goes first, if the path sends
+ * maps, and then a handshake, if the peer may acknowledge by number.  Any
+ * context.
  */
-void rds_txq_open(struct rds_txq *txq);
+void rds_txq_open(struct rds_txq *txq, enum rds_peer_kind peer);
 
 /* Close the gate and wait until no transmitter is inside.  May sleep. */
 void rds_txq_close(struct rds_txq *txq);
 
 /* Close the gate without waiting. */
 void rds_txq_shut(struct rds_txq *txq);
-
-/* Retire the messages that end at @pos or before. */
-void rds_txq_acked(struct rds_txq *txq, u64 pos);
 
 /*
  * Retire the message of a finished operation, if the message is not sent itself
@@ -213,12 +259,6 @@ void rds_txq_operation_done(struct rds_txq *txq, struct rds_operation *op);
  * retransmitted.
  */
 void rds_txq_rewind(struct rds_txq *txq);
-
-/*
- * After a reboot of the peer: number from 1, and do not retransmit what it may
- * have received.
- */
-void rds_txq_peer_rebooted(struct rds_txq *txq);
 
 /**
  * rds_txq_cancel - drop messages of a socket

@@ -12,6 +12,9 @@
 #include "sock/state.h"
 #include <net/rds/transport.h>
 
+/* Headers that are renewed without dropping the lock */
+#define RENEW_AT_ONCE	64
+
 unsigned int rds_send_batch_count = 1024;
 module_param_named(send_batch_count, rds_send_batch_count, uint, 0444);
 MODULE_PARM_DESC(send_batch_count,
@@ -69,6 +72,13 @@ void rds_tx_advance(struct rds_tx_batch *batch, size_t bytes)
 }
 EXPORT_SYMBOL_NS_GPL(rds_tx_advance, RDS_NS);
 
+/* Is there something to transmit that is not held back? */
+static bool txq_has_work(const struct rds_txq *txq)
+{
+	return txq->due || !list_empty(&txq->sending) ||
+	       (!list_empty(&txq->queue) && !txq->held);
+}
+
 /* Become the transmitter, unless there is one or it could not send anything. */
 static bool txq_enter(struct rds_txq *txq)
 {
@@ -79,8 +89,7 @@ static bool txq_enter(struct rds_txq *txq)
 		rds_stats_inc(txq->rn, send_lock_contention);
 		return false;
 	}
-	if (list_empty(&txq->queue) && list_empty(&txq->sending) &&
-	    !txq->map_due) {
+	if (!txq_has_work(txq)) {
 		rds_stats_inc(txq->rn, send_queue_empty);
 		return false;
 	}
@@ -105,57 +114,108 @@ static void txq_leave(struct rds_txq *txq)
 static void txq_refill(struct rds_txq *txq)
 {
 	lockdep_assert_held(&txq->lock);
-	if (!txq->batch.cur && !list_empty(&txq->queue))
+	if (list_empty(&txq->queue) || txq->held)
+		return;
+	if (!txq->batch.cur)
 		txq->batch.cur = list_first_entry(&txq->queue,
 						  struct rds_tx_msg, list);
+	if (txq->acks)
+		rds_txq_stamp(txq);
 	list_splice_tail_init(&txq->queue, &txq->sending);
 }
 
 /*
- * Make the map that is due, and put it before the first message that is not
- * begun.  Drops the lock meanwhile.  Returns false without memory.
+ * Give the messages of the batch that are sent again another header.  Drops the
+ * lock now and then: messages stay on `sending` while its owner works.  Returns
+ * false without memory.
  */
-static bool txq_add_map(struct rds_txq *txq)
+static bool txq_renew_headers(struct rds_txq *txq)
+{
+	struct rds_message *m;
+
+	lockdep_assert_held(&txq->lock);
+	list_for_each_entry(m, &txq->sending, tx.list) {
+		if (!(m->flags & RDS_MSG_AGAIN))
+			continue;
+		if (!rds_message_renew_header(m))
+			return false;
+		m->flags &= ~RDS_MSG_AGAIN;
+		if (!--txq->nr_again)
+			break;
+		if (txq->nr_again % RENEW_AT_ONCE)
+			continue;
+		spin_unlock_bh(&txq->lock);
+		cond_resched();
+		spin_lock_bh(&txq->lock);
+	}
+	return true;
+}
+
+/* Put a message before the first one that is not begun. */
+static void txq_insert(struct rds_txq *txq, struct rds_message *m)
 {
 	struct rds_tx_batch *batch = &txq->batch;
-	struct rds_message *map;
-	bool probe;
+
+	if (batch->cur && batch->off) {
+		list_add(&m->tx.list, &batch->cur->list);
+		return;
+	}
+	list_add_tail(&m->tx.list,
+		      batch->cur ? &batch->cur->list : &txq->sending);
+	batch->cur = &m->tx;
+}
+
+/*
+ * Make a message that is due, and insert it.  Drops the lock meanwhile.  Returns
+ * false without memory.
+ */
+static bool txq_add_due(struct rds_txq *txq, unsigned int what)
+{
+	bool probe = what == RDS_DUE_MAP && txq->probe_due;
+	struct rds_message *m;
 
 	lockdep_assert_held(&txq->lock);
 	/*
-	 * Clear map_due before the map is read: a change after the read sets it
-	 * again.
+	 * Clear the bit before the state is read that the message tells: a
+	 * change after the read sets the bit again.
 	 */
-	txq->map_due = false;
-	probe = txq->probe_due;
-	txq->probe_due = false;
+	txq->due &= ~what;
+	if (probe)
+		txq->probe_due = false;
 	spin_unlock_bh(&txq->lock);
-	map = txq->map_fn(txq->path);
+	m = txq->make(txq->path, what);
 	spin_lock_bh(&txq->lock);
-	if (!map) {
-		txq->map_due = true;
-		txq->probe_due = probe;
+	if (!m) {
+		txq->due |= what;
+		txq->probe_due |= probe;
 		return false;
 	}
-	map->flags |= RDS_MSG_MAP;
+	m->flags |= RDS_MSG_ONCE;
 	if (probe) {
-		map->flags |= RDS_MSG_PROBE;
+		m->flags |= RDS_MSG_PROBE;
 		txq->nr_probes++;
 	}
-	if (batch->cur && batch->off) {
-		list_add(&map->tx.list, &batch->cur->list);
-	} else {
-		list_add_tail(&map->tx.list,
-			      batch->cur ? &batch->cur->list : &txq->sending);
-		batch->cur = &map->tx;
+	txq->ack_sent = max(txq->ack_sent, be64_to_cpu(m->tx.hdr->ack));
+	txq_insert(txq, m);
+	return true;
+}
+
+/* Make all that is due, the last first, as each goes before the others. */
+static bool txq_make_due(struct rds_txq *txq)
+{
+	unsigned int what;
+
+	for (what = BIT(RDS_DUE_KINDS - 1); what; what >>= 1) {
+		if (txq->due & what && !txq_add_due(txq, what))
+			return false;
 	}
 	return true;
 }
 
 /*
- * Sort the messages that the transport has taken.  Maps, which are not
- * acknowledged, and messages that end with their operations go to @done, all
- * others to `inflight`.  Returns their number.
+ * Sort the messages that the transport has taken.  Those of this connection
+ * only, which are not acknowledged, and messages that end with their operations
+ * go to @done, all others to `inflight`.  Returns their number.
  */
 static unsigned int txq_collect(struct rds_txq *txq, struct list_head *done)
 {
@@ -168,7 +228,7 @@ static unsigned int txq_collect(struct rds_txq *txq, struct list_head *done)
 			break;
 		n++;
 		m->flags |= RDS_MSG_STARTED;
-		if (m->flags & RDS_MSG_MAP) {
+		if (m->flags & RDS_MSG_ONCE) {
 			if (m->flags & RDS_MSG_PROBE)
 				txq->map_end = m->tx.end;
 			rds_txq_unlink(txq, m, done);
@@ -227,11 +287,13 @@ static enum rds_txq_state txq_loop(struct rds_txq *txq)
 	for (;;) {
 		if (!txq->open)
 			return RDS_TXQ_WAITS;
-		if (txq->map_due && !txq_add_map(txq))
-			return RDS_TXQ_MORE;
 		txq_refill(txq);
+		if (txq->due && !txq_make_due(txq))
+			return RDS_TXQ_MORE;
 		if (!txq->batch.cur)
 			return RDS_TXQ_IDLE;
+		if (unlikely(txq->nr_again) && !txq_renew_headers(txq))
+			return RDS_TXQ_MORE;
 		if (rds_send_batch_count && sent >= rds_send_batch_count)
 			return RDS_TXQ_MORE;
 		res = txq_call(txq, &sent);
@@ -271,18 +333,12 @@ static enum rds_txq_state txq_transmit(struct rds_txq *txq)
 	return state;
 }
 
-/* Could a transmitter enter now? */
-static bool txq_wants_run(const struct rds_txq *txq)
-{
-	lockdep_assert_held(&txq->lock);
-	return txq->open && !txq->busy && !txq->blocked;
-}
-
 static void txq_append(struct rds_txq *txq, struct rds_message *m)
 {
 	lockdep_assert_held(&txq->lock);
 	m->seq = txq->next_seq++;
 	m->tx.hdr->seq = cpu_to_be64(m->seq);
+	txq->want_ack |= m->tx.lent;
 	list_add_tail(&m->tx.list, &txq->queue);
 }
 
@@ -298,14 +354,16 @@ static void txq_append(struct rds_txq *txq, struct rds_message *m)
  */
 static bool txq_hand_over(struct rds_txq *txq, const struct rds_message *m)
 {
-	if (m->tx.bytes >= RDS_TXQ_DIRECT_BYTES || !txq_wants_run(txq) ||
+	if (m->tx.bytes >= RDS_TXQ_DIRECT_BYTES || !rds_txq_wants_run(txq) ||
 	    txq->path->trans->caps & RDS_CAP_LOCAL_ONLY)
 		return false;
 	/*
 	 * With RDS_CAP_OWNS_ACK dialogues have messages in flight, too: peers
-	 * acknowledge late.
+	 * acknowledge late.  So they do by number, but not by position.
 	 */
 	if (!list_empty(&txq->inflight) &&
+	    list_last_entry(&txq->inflight, struct rds_tx_msg, list)->end >
+		    txq->una &&
 	    !(txq->path->trans->caps & RDS_CAP_OWNS_ACK))
 		return true;
 	return rds_sock_streams(m->owner, &txq->last_send);
@@ -354,18 +412,18 @@ bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m)
 	}
 	txq->nr_probes++;
 	txq_append(txq, m);
-	run = txq_wants_run(txq);
+	run = rds_txq_wants_run(txq);
 	spin_unlock_bh(&txq->lock);
 	return run;
 }
 
-bool rds_txq_map_due(struct rds_txq *txq)
+bool rds_txq_due(struct rds_txq *txq, unsigned int what)
 {
 	bool run;
 
 	spin_lock_bh(&txq->lock);
-	txq->map_due = true;
-	run = txq_wants_run(txq);
+	txq->due |= what;
+	run = rds_txq_wants_run(txq);
 	spin_unlock_bh(&txq->lock);
 	return run;
 }
@@ -373,7 +431,7 @@ bool rds_txq_map_due(struct rds_txq *txq)
 void rds_txq_probe(struct rds_txq *txq)
 {
 	spin_lock_bh(&txq->lock);
-	txq->map_due = true;
+	txq->due |= RDS_DUE_MAP;
 	txq->probe_due = true;
 	txq->map_end = U64_MAX;
 	spin_unlock_bh(&txq->lock);
@@ -396,7 +454,7 @@ bool rds_txq_unblock(struct rds_txq *txq)
 	spin_lock_bh(&txq->lock);
 	txq->room = true;
 	txq->blocked = false;
-	run = txq_wants_run(txq);
+	run = rds_txq_wants_run(txq);
 	spin_unlock_bh(&txq->lock);
 	return run;
 }

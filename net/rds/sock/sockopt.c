@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Socket options of level SOL_RDS, and the ioctls of the type of service. */
+#include <linux/capability.h>
 #include <linux/uaccess.h>
 #include <net/ipv6.h>
 #include <net/rds/transport.h>
@@ -79,6 +80,43 @@ static int cancel_sent_to(struct rds_sock *rs, sockptr_t optval,
 	}
 	rds_conn_cancel(rs->rn, rs, &rs->bound_addr, &faddr, be16_to_cpu(port));
 	return 0;
+}
+
+/*
+ * A socket that has its transport does not take another one, so the option is
+ * free for struct rds_reset there.
+ */
+static bool is_reset(const struct rds_sock *rs, unsigned int optlen)
+{
+	return READ_ONCE(rs->trans) && (optlen == sizeof(struct rds_reset) ||
+					optlen == sizeof(struct rds6_reset));
+}
+
+/* The length alone tells the family. */
+static int reset_conn(struct rds_sock *rs, sockptr_t optval,
+		      unsigned int optlen)
+{
+	struct in6_addr laddr, faddr;
+	struct rds6_reset reset6;
+	struct rds_reset reset;
+	rds_tos_t tos;
+
+	if (!ns_capable(sock_net(&rs->sk)->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	if (optlen == sizeof(reset)) {
+		if (copy_from_sockptr(&reset, optval, sizeof(reset)))
+			return -EFAULT;
+		tos = reset.tos;
+		ipv6_addr_set_v4mapped(reset.src, &laddr);
+		ipv6_addr_set_v4mapped(reset.dst, &faddr);
+	} else {
+		if (copy_from_sockptr(&reset6, optval, sizeof(reset6)))
+			return -EFAULT;
+		tos = reset6.tos;
+		laddr = reset6.src;
+		faddr = reset6.dst;
+	}
+	return rds_conn_reset(rs->rn, &laddr, &faddr, tos) ? 0 : -ENOENT;
 }
 
 static int get_mr(struct rds_sock *rs, sockptr_t optval, unsigned int optlen)
@@ -210,6 +248,8 @@ int rds_setsockopt(struct socket *sock, int level, int optname,
 	case RDS_CONG_MONITOR:
 		return set_monitor(rs, optval, optlen);
 	case SO_RDS_TRANSPORT:
+		if (is_reset(rs, optlen))
+			return reset_conn(rs, optval, optlen);
 		return rds_transport_set(rs, optval, optlen);
 	case SO_TIMESTAMP_OLD:
 	case SO_TIMESTAMP_NEW:

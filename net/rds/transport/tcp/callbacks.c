@@ -150,17 +150,28 @@ static void rds_tcp_write_space(struct sock *sk)
 }
 
 /**
+ * rds_tcp_retry_after - schedule another attempt
+ * @ts: connection
+ * @delay: wait, in jiffies
+ */
+void rds_tcp_retry_after(struct rds_tcp_sock *ts, unsigned long delay)
+{
+	if (!ts->closed)
+		queue_delayed_work(rds_tcp_wq, &ts->retry, delay);
+}
+
+/**
  * rds_tcp_retry_later - schedule another attempt after a shortage of memory
  * @ts: connection
  */
 void rds_tcp_retry_later(struct rds_tcp_sock *ts)
 {
-	if (!ts->closed)
-		queue_delayed_work(rds_tcp_wq, &ts->retry, RDS_TCP_RETRY_TIME);
+	rds_tcp_retry_after(ts, RDS_TCP_RETRY_TIME);
 }
 
 /**
- * rds_tcp_retry - receive and send again after a shortage of memory
+ * rds_tcp_retry - receive and send again after a shortage of memory, and dial
+ * again
  * @work: rds_tcp_sock.retry
  */
 void rds_tcp_retry(struct work_struct *work)
@@ -171,6 +182,7 @@ void rds_tcp_retry(struct work_struct *work)
 
 	lock_sock(sk);
 	if (!ts->closed) {
+		rds_tcp_dial_again(ts);
 		if (ts->rx_stalled)
 			rds_tcp_receive(ts);
 		rds_tcp_unblock(ts);

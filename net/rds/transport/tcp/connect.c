@@ -17,10 +17,16 @@
 #include "tcp.h"
 
 /*
- * SYNs after the first: an attempt ends after 7 s, and the core decides when to
- * dial again.
+ * Time between two SYNs, so that a network that is back is used soon.  TCP
+ * itself waits 1 s after the first and, on older kernels, twice as long after
+ * each further one.  A listener answers a repeated SYN again only after 0.5 s.
  */
-#define RDS_TCP_SYN_RETRIES	2
+#define RDS_TCP_SYN_TIME	(HZ * 6 / 10)
+/*
+ * SYNs after the first: an attempt ends after about 7 s, and the core decides
+ * when to dial again.
+ */
+#define RDS_TCP_SYN_RETRIES	11
 
 #if IS_ENABLED(CONFIG_IPV6)
 static bool addr_local_v6(struct net *net, const struct in6_addr *addr,
@@ -70,14 +76,52 @@ static int dial_bind(struct socket *sock, const struct rds_path_addr *addr)
 	return kernel_bind(sock, (struct sockaddr_unsized *)&ss, len);
 }
 
-static int dial_start(struct socket *sock, const struct rds_path_addr *addr)
+/* Let TCP repeat its SYN after RDS_TCP_SYN_TIME, and look again after that. */
+static void dial_pace(struct rds_tcp_sock *ts)
 {
+	struct sock *sk = ts->sock->sk;
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	ts->syn_repeats = icsk->icsk_retransmits;
+	icsk->icsk_rto = RDS_TCP_SYN_TIME;
+	inet_csk_reset_xmit_timer(sk, ICSK_TIME_RETRANS, RDS_TCP_SYN_TIME,
+				  TCP_RTO_MAX);
+	rds_tcp_retry_after(ts, RDS_TCP_SYN_TIME);
+}
+
+/**
+ * rds_tcp_dial_again - keep the pace of the SYNs
+ * @ts: connection, attached; the socket is locked
+ *
+ * Only a SYN that was repeated sets the timer anew, or a worker that is ahead
+ * of the timer would postpone the SYN for ever.
+ */
+void rds_tcp_dial_again(struct rds_tcp_sock *ts)
+{
+	struct sock *sk = ts->sock->sk;
+
+	sock_owned_by_me(sk);
+	if (sk->sk_state != TCP_SYN_SENT)
+		return;
+	if (inet_csk(sk)->icsk_retransmits == ts->syn_repeats)
+		rds_tcp_retry_after(ts, RDS_TCP_RETRY_TIME);
+	else
+		dial_pace(ts);
+}
+
+static int dial_start(struct rds_tcp_sock *ts, const struct rds_path_addr *addr)
+{
+	struct sock *sk = ts->sock->sk;
 	struct sockaddr_storage ss;
 	int len = rds_addr_write(&ss, &addr->faddr, htons(RDS_TCP_PORT),
 				 addr->ifindex);
-	int err = kernel_connect(sock, (struct sockaddr_unsized *)&ss, len,
+	int err = kernel_connect(ts->sock, (struct sockaddr_unsized *)&ss, len,
 				 O_NONBLOCK);
 
+	lock_sock(sk);
+	if (sk->sk_state == TCP_SYN_SENT)
+		dial_pace(ts);
+	release_sock(sk);
 	return err == -EINPROGRESS ? 0 : err;
 }
 
@@ -141,7 +185,7 @@ int rds_tcp_path_connect(struct rds_path *path)
 
 	err = dial_bind(ts->sock, path->addr);
 	if (!err)
-		err = dial_start(ts->sock, path->addr);
+		err = dial_start(ts, path->addr);
 	if (err)
 		rds_tcp_path_close(path, false);
 	return err;

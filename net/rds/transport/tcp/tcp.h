@@ -167,11 +167,13 @@ enum rds_tcp_rx_state {
  * @una_pos: position on the path of @una
  * @last_start: write sequence at the start of the message begun last
  * @last_end: write sequence just past it
+ * @syn_repeats: how often TCP had repeated the SYN when its timer was set here
  * @stream: parser of the received bytes
  * @rx_state: see enum rds_tcp_rx_state
  * @inc: message being received, owned by the connection until it is delivered
  * @buf: where the next byte of the payload of @inc is copied to
- * @retry: receives and sends again after a shortage of memory
+ * @retry: receives and sends again after a shortage of memory; while this end
+ *	dials, keeps the pace of the SYNs
  * @wait: path_close waits here for the end of the connection
  */
 struct rds_tcp_sock {
@@ -194,6 +196,7 @@ struct rds_tcp_sock {
 	u64			una_pos;
 	u32			last_start;
 	u32			last_end;
+	u8			syn_repeats;
 
 	struct rds_stream	stream;
 	enum rds_tcp_rx_state	rx_state;
@@ -240,6 +243,7 @@ void rds_tcp_listen_exit(struct rds_tcp_net *tn);
 bool rds_tcp_addr_local(struct net *net, const struct in6_addr *addr,
 			u32 scope);
 int rds_tcp_path_connect(struct rds_path *path);
+void rds_tcp_dial_again(struct rds_tcp_sock *ts);
 void rds_tcp_path_attach(struct rds_path *path, void *handle);
 
 /* callbacks.c, recv.c: the socket is locked for all but rds_tcp_retry() */
@@ -248,6 +252,7 @@ void rds_tcp_sock_detach(struct rds_tcp_sock *ts);
 void rds_tcp_established(struct rds_tcp_sock *ts);
 void rds_tcp_ended(struct rds_tcp_sock *ts);
 void rds_tcp_report_acked(struct rds_tcp_sock *ts);
+void rds_tcp_retry_after(struct rds_tcp_sock *ts, unsigned long delay);
 void rds_tcp_retry_later(struct rds_tcp_sock *ts);
 void rds_tcp_retry(struct work_struct *work);
 void rds_tcp_receive(struct rds_tcp_sock *ts);

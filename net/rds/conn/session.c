@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Sessions; conn/session.h has the rules. */
+#include <linux/minmax.h>
+
+#include "conn/session.h"
+#include "cong/map.h"
+#include "proto/exthdr.h"
+
+void rds_session_init(struct rds_session *session)
+{
+	memset(session, 0, sizeof(*session));
+	spin_lock_init(&session->lock);
+}
+
+bool rds_session_ask(struct rds_session *s)
+{
+	bool due;
+
+	spin_lock_bh(&s->lock);
+	due = !s->npaths && !s->asked;
+	s->asked |= due;
+	spin_unlock_bh(&s->lock);
+	return due;
+}
+
+void rds_session_not_asked(struct rds_session *s)
+{
+	spin_lock_bh(&s->lock);
+	s->asked = false;
+	spin_unlock_bh(&s->lock);
+}
+
+/*
+ * Record whether the peer is this namespace.  An address can move to this host
+ * and away again, also to a host that names no generation.  Returns whether the
+ * peer was this namespace and is not any more.
+ */
+static bool session_set_same(struct rds_session *s, bool same,
+			     struct rds_cong_mirror *mirror)
+{
+	bool was = s->same;
+
+	lockdep_assert_held(&s->lock);
+	if (was == same)
+		return false;
+	WRITE_ONCE(s->same, same);
+	rds_cong_mirror_set(mirror, same);
+	return was;
+}
+
+struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
+					       u32 own,
+					       struct rds_cong_mirror *mirror)
+{
+	struct rds_session_news news = {};
+
+	spin_lock_bh(&s->lock);
+	news.same_ended = session_set_same(s, gen && gen == own, mirror);
+	if (gen && gen != s->gen) {
+		news.restarted = s->gen;
+		s->gen = gen;
+	}
+	spin_unlock_bh(&s->lock);
+	return news;
+}
+
+void rds_session_heard(struct rds_session *s, const struct rds_handshake *hs,
+		       unsigned int max)
+{
+	spin_lock_bh(&s->lock);
+	WRITE_ONCE(s->kind, rds_handshake_acks(hs) ? RDS_PEER_ACKS :
+						     RDS_PEER_OLD);
+	if (hs->has_npaths)
+		s->npaths = clamp_t(unsigned int, hs->npaths, 1, max);
+	else if (!s->npaths)
+		s->npaths = 1;
+	s->asked = false;
+	spin_unlock_bh(&s->lock);
+}
+
+void rds_session_silent(struct rds_session *s)
+{
+	spin_lock_bh(&s->lock);
+	WRITE_ONCE(s->kind, RDS_PEER_SILENT);
+	/* The next connection asks again: the network may have been down. */
+	s->npaths = 0;
+	s->asked = false;
+	spin_unlock_bh(&s->lock);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The session of a connection: what this host knows of the peer as a whole.
+ *
+ * A peer is known by its generation number.  Another number means that the peer
+ * has restarted: it has forgotten all numbers, its own and those of this host.
+ * The session changes no path.
+ *
+ * Lifetime: part of the connection.
+ *
+ * Locks: rds_session.lock guards all fields; `same` and `kind` are also read
+ * without it.
+ * rds_cong_map.lock is taken inside.
+ */
+#ifndef _RDS_CONN_SESSION_H
+#define _RDS_CONN_SESSION_H
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "send/ack.h"
+
+struct rds_cong_mirror;
+struct rds_handshake;
+
+/**
+ * struct rds_session - what is known of the peer of a connection
+ * @lock: guards all fields
+ * @gen: generation number of the peer, 0 while unknown
+ * @npaths: number of paths that the peer agreed to, 0 while unknown
+ * @asked: a handshake ping with a number is sent and not answered
+ * @kind: kind of the peer; also read without the lock
+ * @same: by its generation number the peer is this namespace: maps are not sent
+ */
+struct rds_session {
+	spinlock_t	lock;
+	u32		gen;
+	u8		npaths;
+	bool		asked;
+	bool		same;
+	enum rds_peer_kind kind;
+};
+
+void rds_session_init(struct rds_session *session);
+
+/*
+ * Is a handshake ping due, as the number of paths is unknown and no ping is on
+ * its way?  If so, the caller sends one, or calls rds_session_not_asked().
+ */
+bool rds_session_ask(struct rds_session *s);
+void rds_session_not_asked(struct rds_session *s);
+
+/**
+ * struct rds_session_news - what changed when the peer named its generation
+ * @restarted: the peer restarted
+ * @same_ended: the peer is not this namespace any more
+ */
+struct rds_session_news {
+	bool	restarted;
+	bool	same_ended;
+};
+
+/**
+ * rds_session_generation - apply the generation number that the peer named
+ * @s: session
+ * @gen: generation number of the peer, 0 if it named none
+ * @own: generation number of this host
+ * @mirror: copies the congestion map of this namespace while @own is @gen
+ *
+ * Context: any but hard interrupts.
+ * Return: what changed.
+ */
+struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
+					       u32 own,
+					       struct rds_cong_mirror *mirror);
+
+/**
+ * rds_session_heard - apply number of paths and kind in a handshake of the peer
+ * @s: session
+ * @hs: handshake; without a number of paths the earlier number stays, at least
+ *	1
+ * @max: number of paths that this host has
+ *
+ * Context: any but hard interrupts.
+ */
+void rds_session_heard(struct rds_session *s, const struct rds_handshake *hs,
+		       unsigned int max);
+
+/* The peer has answered no handshake: it counts as an old one until it does. */
+void rds_session_silent(struct rds_session *s);
+
+#endif
