@@ -97,6 +97,7 @@ static void __attribute__((noreturn)) usage(void)
 		"  --rdma-use-once 0|1 --rdma-use-get-mr 0|1 --rdma-use-fence 0|1\n"
 		"  --rdma-use-notify 0|1 --rdma-cache-mrs 0|1 --rdma-alignment N\n"
 		"  --rdma-key-o-meter\n"
+		"  --reset                 reset the connection from -r to -s, and exit\n"
 		"Numbers may end in k, m or g.\n");
 	exit(2);
 }
@@ -248,7 +249,8 @@ static bool set_flag(struct options *o, int c)
 		o->histogram = true;
 		return true;
 	case LONG_RESET:
-		die("--reset is not supported: it needs a vendor kernel\n");
+		o->reset = true;
+		return true;
 	case LONG_ASYNC:
 		die("--async is not supported: it needs a vendor kernel\n");
 	}
@@ -298,6 +300,8 @@ const char *check_options(const struct options *o)
 		return "at least one task is needed";
 	if (o->port + o->tasks > UINT16_MAX)
 		return "not enough ports above the base port for the tasks";
+	if (o->reset && (!o->recv_addr || !o->send_addr))
+		return "--reset needs -r and -s";
 	if (o->async)
 		return "asynchronous sends are not supported: they need a vendor kernel";
 	return o->rdma_size ? check_rdma(o) : NULL;

@@ -342,6 +342,21 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &sa, NULL);
 }
 
+/* End the connection of the two hosts: messages under way are sent again. */
+static void __attribute__((noreturn)) reset_connection(const struct options *o)
+{
+	struct rds_reset reset = {
+		.tos = o->tos,
+		.src = htonl(o->recv_addr),
+		.dst = htonl(o->send_addr),
+	};
+	int fd = bound_socket(o, o->port);
+
+	if (setsockopt(fd, rt_level(), SO_RDS_TRANSPORT, &reset, sizeof(reset)))
+		die_errno("setsockopt RDS_CONN_RESET failed");
+	leave(0);
+}
+
 int main(int argc, char **argv)
 {
 	bool own_addr;
@@ -359,6 +374,8 @@ int main(int argc, char **argv)
 		leave(1);
 	}
 	close(fd);
+	if (o.reset)
+		reset_connection(&o);
 	if (o.soak)
 		soaker = soak_start();
 	own_addr = o.recv_addr;

@@ -73,6 +73,7 @@ struct options {
 	uint8_t async;
 
 	/* Options that are not negotiated. */
+	bool reset;
 	bool active;
 	bool soak;
 	bool histogram;
