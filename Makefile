@@ -64,6 +64,9 @@ htmldocs: deps
 fuzz: deps
 	$(MAKE) -s -C selftests/fuzz
 
+model: deps
+	selftests/model/run.py --large
+
 demo: deps
 	selftests/demo/demo.sh
 
@@ -91,6 +94,7 @@ help:
 	@echo 'make test-harness provokes each kind of failure and sees a run fail'
 	@echo 'make check        unit tests, lint, ABI, coverage: no root, no guest'
 	@echo 'make fuzz         fuzzers, a minute each or FUZZ_SECONDS=; FUZZ_SEED= repeats, FUZZERS="names"'
+	@echo 'make model        models of a path, checked with spin in every state'
 	@echo 'make htmldocs     Documentation/ as HTML, in build/htmldocs'
 	@echo 'make shell        a prompt in a guest with the modules loaded (leave with ^D); KERNEL='
 	@echo 'make bench        instruction counts against the in-tree modules'
@@ -99,4 +103,4 @@ help:
 	@echo 'make clean        what was built; distclean: what was downloaded, too'
 
 .PHONY: all modules tools install uninstall deps test test-all test-harness shell check htmldocs fuzz \
-	demo bench mutants clean distclean help
+	model demo bench mutants clean distclean help

@@ -32,6 +32,7 @@ step() {
 step unit make -s -C "$top/selftests/unit"
 # Each fuzzer runs for two seconds here; make fuzz runs them for longer.
 step fuzz make -s -C "$top/selftests/fuzz" FUZZ_SECONDS="${FUZZ_SECONDS:-2}"
+step model python3 "$top/selftests/model/run.py"
 step abi python3 "$top/selftests/abi/abi.py"
 step lint.rules_notice python3 "$here/t_layers.py"
 step lint.stale_int3 python3 "$here/t_splats.py"

@@ -8,8 +8,8 @@ PKGS="
 bc binutils bison build-essential busybox-static bzip2 ca-certificates clang-14 cpio dwarves
 ethtool flex gcc ibverbs-utils iproute2 iputils-ping kmod libc6-dev libclang-rt-14-dev libelf-dev
 libibverbs-dev librdmacm-dev libssl-dev linux-libc-dev make nftables procps python3
-python3-docutils python3-sphinx qemu-system-x86 rdma-core rdmacm-utils rsync sparse tcpdump tshark
-util-linux xz-utils zstd
+python3-docutils python3-sphinx qemu-system-x86 rdma-core rdmacm-utils rsync sparse spin tcpdump
+tshark util-linux xz-utils zstd
 "
 
 missing=
