@@ -16,6 +16,8 @@ TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 OUT = os.path.join(TOP, "build", "abi")
 THEIRS, OURS = "theirs", "ours"
 HEADER = {THEIRS: "/usr/include/linux/rds.h", OURS: os.path.join(TOP, "include/uapi/linux/rds.h")}
+# Structs that only this header has, with their sizes in bytes
+ADDED = {"rds_reset": 12, "rds6_reset": 36}
 # Arguments for macros with a parameter, like RDS_CONG_MONITOR_BIT()
 ARGS = [0, 1, 63, 64, 4000, 65535]
 PROLOGUE = """#include <stddef.h>
@@ -164,6 +166,10 @@ def main():
         return 1
     theirs, ours = (evaluate(w, inventory(HEADER[w])) for w in (THEIRS, OURS))
     failed, compared = 0, 0
+    for group, size in ADDED.items():
+        same = ours.pop(group, {}).get("sizeof") == str(size)
+        print("%s abi.%s, of this header alone" % ("ok" if same else "not ok", group))
+        failed += not same
     for group in sorted(set(theirs) | set(ours)):
         a, b = theirs.get(group, {}), ours.get(group, {})
         wrong = sorted(k for k in set(a) | set(b) if a.get(k) != b.get(k))

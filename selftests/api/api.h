@@ -222,6 +222,7 @@ int hole_full(int sndbuf);
 
 /* wait.c */
 bool wait_true(bool (*fn)(void *), void *arg, int ms);
+bool in_time(long ms, long least, long most);
 void nap(void);
 long counter(int fd, const char *name);
 void until_blocked(int tid);

@@ -89,6 +89,50 @@ static void faults(const struct api_case *c)
 	transport_note("after", fd);
 }
 
+/* struct rds_reset or struct rds6_reset for the connection of two sockets */
+static long reset(int fd, const union addr *src, const union addr *dst)
+{
+	struct rds6_reset six = { 0 };
+	struct rds_reset four = { 0 };
+
+	if (src->sa.sa_family == AF_INET) {
+		four.src = src->in.sin_addr.s_addr;
+		four.dst = dst->in.sin_addr.s_addr;
+		return set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, &four, sizeof(four));
+	}
+	six.src = src->in6.sin6_addr;
+	six.dst = dst->in6.sin6_addr;
+	return set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, &six, sizeof(six));
+}
+
+static void reset_conn(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	long resets = counter(l.tx, "conn_reset");
+	struct rx x;
+	char got;
+
+	need(send_to(l.tx, &l.to, 1, 0) == 1);
+	x = rx_msg(l.rx, &got, 1, 0, 0);
+	need(x.ret == 1);
+	r("other", reset(l.tx, &l.from, &l.from));
+	r("reverse", reset(l.tx, &l.to, &l.from));
+	r("fault", set_opt(l.tx, SOL_RDS, SO_RDS_TRANSPORT, page_hole(8), 12));
+	r("reset", reset(l.tx, &l.from, &l.to));
+	need(send_to(l.tx, &l.to, 1, 0) == 1);
+	x = rx_msg(l.rx, &got, 1, 0, 0);
+	r("received", x.ret);
+	r("resets", counter(l.tx, "conn_reset") - resets);
+	need(!other_user());
+	r("user", reset(l.tx, &l.from, &l.to));
+}
+
+#define NO_RESET \
+	"other=EOPNOTSUPP reverse=EOPNOTSUPP fault=EOPNOTSUPP reset=EOPNOTSUPP received=1 " \
+	"resets=0 user=EOPNOTSUPP"
+#define RESET \
+	"other=ENOENT reverse=ENOENT fault=EFAULT reset=0 received=1 resets=1 user=EPERM"
+
 const struct api_case transport_cases[] = {
 	{ "transport.lengths", lengths, "set=0-3:EINVAL,4:0,5-16:EINVAL get=0-3:EINVAL,4-12:4" },
 	{ "transport.values", values, "-2147483648:EINVAL,-2--1:EINVAL,0-1:EPROTOTYPE,2:0,"
@@ -103,6 +147,8 @@ const struct api_case transport_cases[] = {
 	  .arg = "127.0.0.1" },
 	{ "transport.by_bind_lo6", by_bind, "get=3 set=EOPNOTSUPP set_len=EOPNOTSUPP",
 	  .arg = "::1" },
+	{ "transport.reset.tcp4", reset_conn, NO_RESET, RESET, C_ROOT, .num = TCP4 },
+	{ "transport.reset.tcp6", reset_conn, NO_RESET, RESET, C_ROOT, .num = TCP6 },
 	{ "transport.faults", faults, "set=EFAULT set_half=EFAULT get=EFAULT get_len=EFAULT "
 	  "after=-1" },
 	{ }

@@ -18,6 +18,16 @@ bool wait_true(bool (*fn)(void *), void *arg, int ms)
 	return wait_until(fn, arg, (long)ms * time_scale);
 }
 
+/*
+ * Print a duration, and tell whether it is within its bounds: true in any case
+ * where the clock does not count instructions.
+ */
+bool in_time(long ms, long least, long most)
+{
+	printf("# took %ld ms, to be %ld to %ld\n", ms, least, most);
+	return !time_is_judged() || (ms >= least && ms <= most);
+}
+
 /* The value of counter @name in @fd's namespace. */
 long counter(int fd, const char *name)
 {

@@ -8,12 +8,12 @@
 #include "proto/exthdr.h"
 #include "proto/header.h"
 
-/* Body length by protocol.rst 2.4, independent of the code under test */
+/* Body length by protocol.rst 2.4 and wire.rst, independent of the code under test */
 static int body_len(u8 type, bool data)
 {
 	static const signed char len[16] = { -1, 4, 4, 8, 8, 2, 4, 0, 1 };
 
-	if (data && type == 7)
+	if (type == 7)
 		return 4;
 	if (data && type == 9)
 		return 8;
@@ -71,10 +71,12 @@ static void handshake(const u8 *area)
 	HOLDS(hs.has_npaths || !hs.npaths);
 	HOLDS(hs.has_gen || !hs.gen);
 	HOLDS(hs.unknown <= 16);
-	rds_handshake_build(copy, hs.npaths, hs.gen, hs.sport_idx);
+	rds_handshake_build(copy, hs.npaths, hs.gen, hs.sport_idx,
+			    hs.caps & 0xffffff);
 	rds_handshake_parse(copy, &again);
 	HOLDS(again.npaths == hs.npaths && again.gen == hs.gen);
 	HOLDS(again.sport_idx == hs.sport_idx && !again.unknown);
+	HOLDS(again.caps == (hs.caps & 0xffffff));
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t n)

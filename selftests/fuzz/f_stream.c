@@ -42,12 +42,14 @@ static struct model read_whole(const u8 *p, size_t n)
 static void judge(const struct rds_stream *s)
 {
 	struct rds_header_info info;
-	u64 expected = 5;
+	u64 expected = 5, strict = 5;
 
 	rds_header_decode(&s->hdr.wire, &info);
 	HOLDS(info.len == s->body_left);
 	rds_header_csum_ok(&s->hdr.wire);
-	if (rds_rx_check(&expected, info.seq, info.flags) == RDS_RX_DUP)
+	HOLDS((rds_rx_check(&strict, info.seq, info.flags, true) ==
+	       RDS_RX_DUP) == (info.seq < 5));
+	if (rds_rx_check(&expected, info.seq, info.flags, false) == RDS_RX_DUP)
 		HOLDS(expected == 5 && info.seq < 5 && info.flags & 4);
 	else
 		HOLDS(expected == info.seq + 1);

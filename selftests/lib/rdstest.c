@@ -196,6 +196,13 @@ long now_ms(void)
 	return (long)(now_ns() / MS_NS);
 }
 
+bool time_is_judged(void)
+{
+	const char *cpus = getenv("RDS_CPUS");
+
+	return cpus && !strcmp(cpus, "icount");
+}
+
 int slow_factor(void)
 {
 	const char *slow = getenv("RDS_SLOW");

@@ -131,6 +131,14 @@ uint64_t now_ns(void);
 /** now_ms() - milliseconds of the monotonic clock */
 long now_ms(void);
 
+/**
+ * time_is_judged() - does the guest's clock count instructions?
+ *
+ * Only then does a duration say the same on every host, and tests compare it
+ * with a bound; elsewhere they print it.
+ */
+bool time_is_judged(void);
+
 /** slow_factor() - factor for time limits, from RDS_SLOW; at least 1 */
 int slow_factor(void);
 

@@ -62,16 +62,16 @@ load_stack() {
 	done
 }
 
-# unload_stack [SECONDS]: unload all rds modules; fail if one is still loaded after SECONDS (10)
+# unload_stack [SECONDS]: unload all rds modules; fail if one is still loaded after SECONDS (10) *
+# RDS_SLOW
 unload_stack() {
-	_n=$((${1:-10} * 20))
+	_until=$(($(date +%s) + ${1:-10} * ${RDS_SLOW:-1}))
 	while :; do
 		for _m in $(awk '$1 ~ /^rds/ || $4 ~ /(^|,)rds(_|,)/ { print $1 }' /proc/modules); do
 			rmmod "$_m" 2>/dev/null
 		done
 		grep -q '^rds' /proc/modules || return 0
-		_n=$((_n - 1))
-		[ $_n -gt 0 ] || return 1
+		[ "$(date +%s)" -lt $_until ] || return 1
 		sleep 0.05
 	done
 }

@@ -21,11 +21,15 @@ gives() {
 	fi
 }
 
-# ended NAME STATUS PID: PID ended with exactly this status
+# ended NAME STATUS PID [FILE]: PID ended with exactly this status; FILE has its output
 ended() {
 	wait "$3"
 	_rc=$?
-	if [ $_rc -eq "$2" ]; then ok "$1"; else not_ok "$1" "exit $_rc instead of $2"; fi
+	if [ $_rc -eq "$2" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "exit $_rc instead of $2: $(tail -c 200 "${4:-/dev/null}" | tr '\n' ' ')"
+	fi
 }
 
 # says NAME FILE REGEX: a line of FILE matches REGEX

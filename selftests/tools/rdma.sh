@@ -157,10 +157,10 @@ peer_cases() {
 		_p2=$!
 		rds-stress -r "$RDS_SELF4" -p 5120 >"$T/p3" 2>&1 &
 		_p3=$!
-		ended tools.rdma_documented_passive 0 $_p1
+		ended tools.rdma_documented_passive 0 $_p1 "$T/p1"
 		wait $_p2
 		says tools.rdma_documented_wrong "$T/p2" '^wrote something wrong$'
-		ended tools.rdma_documented_active_peer 0 $_p3
+		ended tools.rdma_documented_active_peer 0 $_p3 "$T/p3"
 		return
 	fi
 	stress first 5100 -o -D 4k -I 3

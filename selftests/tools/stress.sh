@@ -139,10 +139,25 @@ stress_end() {
 	done
 }
 
+# On in-tree's module the option has no other use.
+stress_reset() {
+	plan 2
+	if [ "$RDS_STACK" = ours ]; then
+		check tools.stress_reset $A rds-stress -r 10.0.0.1 -s 10.0.0.2 --reset
+		gives tools.stress_reset_none 1 'RDS_CONN_RESET failed, errno: 2 ' \
+			$A rds-stress -r 10.0.0.1 -s 10.0.0.99 --reset
+	else
+		gives tools.stress_reset 1 'RDS_CONN_RESET failed, errno: 95 ' \
+			$A rds-stress -r 10.0.0.1 -s 10.0.0.2 --reset
+		gives tools.stress_reset_none 1 '^--reset needs -r and -s$' rds-stress -s 10.0.0.2 --reset
+	fi
+}
+
 stress_cases() {
 	stress_first
 	stress_begin
 	stress_end
 	stress_cpu
 	stress_refusals
+	stress_reset
 }

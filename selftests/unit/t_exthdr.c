@@ -42,15 +42,15 @@ static const struct walk walks[] = {
 	  AREA(3, 1, 2, 3, 4, 5, 6, 7, 8, 6, 1, 2, 3, 4, 8, 9), 3, { 3, 6, 8 } },
 	{ "type 16 hides what follows", false, AREA(16, 5, 0, 8), 0, { 0 } },
 	{ "type 255 hides what follows", false, AREA(5, 0, 8, 255, 6, 1, 2, 3, 4), 1, { 5 } },
-	{ "CAP_BITS in a handshake has no body", false, AREA(7, 5, 0, 8), 2, { 7, 5 } },
+	{ "CAP_BITS in a handshake", false, AREA(7, 0, 0, 1, 0, 5, 0, 8), 2, { 7, 5 } },
 	{ "CSUM in a handshake has no body", false, AREA(9, 5, 0, 8), 2, { 9, 5 } },
 	{ "CAP_BITS in a data message", true, AREA(7, 3, 2, 3, 2, 5, 0, 8), 2, { 7, 5 } },
 	{ "CSUM in a data message", true, AREA(9, 3, 2, 3, 2, 1, 2, 3, 4, 5, 0, 8), 2, { 9, 5 } },
 	{ "CSUM behind RDMA", true, AREA(2, 1, 2, 3, 4, 9, 3, 2, 3, 2, 1, 2, 3, 4), 2, { 2, 9 } },
 	{ "CSUM that would run out", true, AREA(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 9, 2, 2, 2, 2, 2), 2,
 	  { 1, 1 } },
-	{ "types 7 and 9 to 15", false, AREA(7, 9, 10, 11, 12, 13, 14, 15, 5, 0, 2), 9,
-	  { 7, 9, 10, 11, 12, 13, 14, 15, 5 } },
+	{ "types 9 to 15", false, AREA(9, 10, 11, 12, 13, 14, 15, 5, 0, 2), 8,
+	  { 9, 10, 11, 12, 13, 14, 15, 5 } },
 	{ "an unknown type in the last byte", false, AREA(1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 10),
 	  4, { 1, 1, 1, 10 } },
 	{ "a body that would run out", false, AREA(3, 0, 0, 0, 0, 0, 0, 0, 0, 3, 1, 1, 1, 1, 1, 1), 1,
@@ -137,14 +137,19 @@ static void handshake_bytes(void)
 						      0xbe, 0xef, 8, 0);
 	static const u8 without[RDS_EXTHDR_SPACE] = AREA(5, 0, 1, 6, 0, 0, 0,
 							 9);
+	static const u8 acks[RDS_EXTHDR_SPACE] = AREA(5, 0, 1, 6, 0, 0, 0, 9, 7,
+						      0, 0, 1, 0);
 	u8 area[RDS_EXTHDR_SPACE];
 
 	memset(area, 0xff, sizeof(area));
-	rds_handshake_build(area, 8, 0xdeadbeef, true);
+	rds_handshake_build(area, 8, 0xdeadbeef, true, 0);
 	EXPECT(!memcmp(area, with, sizeof(area)), "with SPORT_IDX");
 	memset(area, 0xff, sizeof(area));
-	rds_handshake_build(area, 1, 9, false);
+	rds_handshake_build(area, 1, 9, false, 0);
 	EXPECT(!memcmp(area, without, sizeof(area)), "without SPORT_IDX");
+	memset(area, 0xff, sizeof(area));
+	rds_handshake_build(area, 1, 9, false, RDS_CAP_BITS_ACK);
+	EXPECT(!memcmp(area, acks, sizeof(area)), "with CAP_BITS");
 }
 
 struct shake {
@@ -162,7 +167,10 @@ static const struct shake shakes[] = {
 	{ "no paths", AREA(5, 0, 0), { .has_npaths = true } },
 	{ "65535 paths", AREA(5, 255, 255), { .npaths = 65535, .has_npaths = true } },
 	{ "generation 0", AREA(6, 0, 0, 0, 0), { .has_gen = true } },
-	{ "unknown ones are counted", AREA(7, 9, 5, 0, 2),
+	{ "as this module sends it", AREA(5, 0, 1, 6, 0, 0, 0, 9, 7, 0, 0, 1, 0),
+	  { .npaths = 1, .has_npaths = true, .gen = 9, .has_gen = true,
+	    .caps = RDS_CAP_BITS_ACK } },
+	{ "unknown ones are counted", AREA(10, 9, 5, 0, 2),
 	  { .npaths = 2, .has_npaths = true, .unknown = 2 } },
 	{ "RDMA means nothing here", AREA(2, 5, 0, 8, 8, 6, 0, 0, 0, 1),
 	  { .has_gen = true, .gen = 1, .unknown = 1 } },
@@ -170,6 +178,18 @@ static const struct shake shakes[] = {
 	{ "cut off by the end", AREA(3, 0, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 6, 1, 2, 3),
 	  { .unknown = 4 } },
 };
+
+/* A generation makes a peer's numbers worth something. */
+static void handshake_acks(void)
+{
+	struct rds_handshake hs = { .caps = RDS_CAP_BITS_ACK };
+
+	EXPECT(!rds_handshake_acks(&hs), "without a generation");
+	hs.gen = 1;
+	EXPECT(rds_handshake_acks(&hs), "with one");
+	hs.caps = ~RDS_CAP_BITS_ACK;
+	EXPECT(!rds_handshake_acks(&hs), "with other bits");
+}
 
 static void handshake_parse(void)
 {
@@ -185,6 +205,7 @@ static void handshake_parse(void)
 			       got.npaths == w->npaths &&
 			       got.has_gen == w->has_gen && got.gen == w->gen &&
 			       got.sport_idx == w->sport_idx &&
+			       got.caps == w->caps &&
 			       got.unknown == w->unknown,
 		       "%s: npaths %d/%u gen %d/%u sport_idx %d unknown %u",
 		       shakes[i].what, got.has_npaths, got.npaths, got.has_gen,
@@ -200,4 +221,5 @@ UNIT_CASES(
 	{ "exthdr.append_refuses_unknown", append_refuses_unknown },
 	{ "exthdr.handshake_bytes", handshake_bytes },
 	{ "exthdr.handshake_parse", handshake_parse },
+	{ "exthdr.handshake_acks", handshake_acks },
 );

@@ -11,12 +11,13 @@ struct step {
 	u64			expected;	/* number, after the step */
 };
 
-static void play(u64 expected, const struct step *s, size_t n)
+static void play(u64 expected, bool strict, const struct step *s, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		EXPECT(rds_rx_check(&expected, s[i].seq, s[i].flags) == s[i].verdict,
+		EXPECT(rds_rx_check(&expected, s[i].seq, s[i].flags, strict) ==
+			       s[i].verdict,
 		       "step %zu: verdict", i);
 		EXPECT(expected == s[i].expected,
 		       "step %zu: expects %llu, not %llu", i,
@@ -25,12 +26,13 @@ static void play(u64 expected, const struct step *s, size_t n)
 	}
 }
 
-#define PLAY(expected, ...)						\
+#define PLAY_AS(expected, strict, ...)					\
 	do {								\
 		static const struct step steps[] = { __VA_ARGS__ };	\
 									\
-		play(expected, steps, ARRAY_SIZE(steps));		\
+		play(expected, strict, steps, ARRAY_SIZE(steps));	\
 	} while (0)
+#define PLAY(expected, ...)	PLAY_AS(expected, false, __VA_ARGS__)
 
 static void in_order(void)
 {
@@ -71,7 +73,17 @@ static void number_wraps(void)
 	PLAY(7, { UINT64_MAX, RETR, RDS_RX_ACCEPT, 0 }, { 0, RETR, RDS_RX_ACCEPT, 1 });
 }
 
+/* Numbers that never fall: a duplicate needs no flag. */
+static void strict_needs_no_flag(void)
+{
+	PLAY_AS(5, true, { 4, 0, RDS_RX_DUP, 5 }, { 4, RETR, RDS_RX_DUP, 5 },
+		{ 5, RETR, RDS_RX_ACCEPT, 6 }, { 9, 0, RDS_RX_ACCEPT, 10 },
+		{ 1, 0, RDS_RX_DUP, 10 });
+	PLAY_AS(0, true, { 7, RETR, RDS_RX_ACCEPT, 8 });
+}
+
 UNIT_CASES(
+	{ "rxrule.strict_needs_no_flag", strict_needs_no_flag },
 	{ "rxrule.in_order", in_order },
 	{ "rxrule.holes_are_legal", holes_are_legal },
 	{ "rxrule.old_unmarked_is_kept", old_unmarked_is_kept },

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """First contact: new pairs of namespaces, one message at once in each direction.
 
-Both ends dial. Every message has to arrive within a second.
+Both ends dial. Every message has to arrive; within a second of guest time, where the clock counts
+instructions.
 """
 import fcntl
 import socket
@@ -11,11 +12,11 @@ import sys
 import threading
 import time
 
-from lab import (LOAD, Netns, SLOW, eventually, ifup, log, veth_pair)
+from lab import (Deadline, ICOUNT, LOAD, Netns, eventually, ifup, log, veth_pair)
 from wirelib import (Rds)
 
 ROUNDS = 200 if LOAD == 'full' else 20
-LIMIT = 1.0 * SLOW
+LIMIT = 1.0
 
 ADDRS = {4: ('10.0.0.1', '10.0.0.2'), 6: ('fd00::1', 'fd00::2')}
 
@@ -68,8 +69,8 @@ def contact(family):
         speak(0)
         other.join()
         took = [None, None]
-        end = time.monotonic() + 2 * LIMIT
-        while None in took and time.monotonic() < end:
+        end = Deadline(10)
+        while None in took and not end.over():
             for i in (0, 1):
                 if took[i] is None and (got := socks[i].recv_now()):
                     took[i] = time.monotonic() - sent[1 - i]
@@ -92,7 +93,7 @@ def main():
         worst, late = 0.0, []
         for i in range(ROUNDS // 2):
             took = contact(family)
-            if None in took or max(took) > LIMIT:
+            if None in took or (ICOUNT and max(took) > LIMIT):
                 late.append('round %d: %s' % (i, ', '.join('%.2f s' % t if t else 'never' for t in took)))
             worst = max([worst] + [t for t in took if t])
         log('IPv%d: %d rounds, slowest message %.1f ms', family, ROUNDS // 2, worst * 1000)

@@ -22,11 +22,11 @@ import threading
 import wirelib
 import zcopy  # pylint: disable=unused-import
 from lab import (A4, A6, AC4, C4, CROWD4, CROWD6, Deadline, Fail, LOAD, Net, OURS, RDS_TCP_PORT,
-                 SLOW, check, equal, eventually, ip_batch, log, run)
-from wirelib import (BOTH, Closed, Conn, F_CONG, F_RETRANS, HDR, INFO6_RETRANS, INFO6_SEND, MAP_BYTES,
+                 SLOW, bound, check, equal, eventually, ip_batch, log, run)
+from wirelib import (BOTH, Closed, F_CONG, F_RETRANS, HDR, INFO6_RETRANS, INFO6_SEND, MAP_BYTES,
                      MIB, ONE, RDS_CMSG_RDMA_DEST, RDS_CMSG_RXPATH_LATENCY, ROLES, SOL_RDS,
-                     SO_RDS_MSG_RXPATH_LATENCY, bitmap, case, counters, drops, gen, header, npaths,
-                     pattern, queued, tcp_info)
+                     SO_RDS_MSG_RXPATH_LATENCY, bitmap, case, count_dials, counters, drops, gen,
+                     header, npaths, pattern, queued, tcp_info)
 
 
 # --- helpers --------------------------------------------------------------------------------------
@@ -41,8 +41,9 @@ def served(c, p, how='close'):
     p.send(4000, r.port, b'again')
     r.expect(b'again', (p.addr, 4000))
     r.send(b'back', p.addr, 4000)
-    p.send(4002, 0)
     p.until(lambda m: m.data == b'back', 'the message sent back')
+    # A has no pong for it while too many of an earlier connection wait.
+    p.send(4002, 0)
     p.until(lambda m: (m.sport, m.dport) == (0, 4002), 'the last pong')
     r.close()
 
@@ -398,7 +399,7 @@ def pings_unread(c, role, family):
     p.auto = False
     end, n = Deadline(4), 0
     block = 500
-    while n < 60000 and not end.over():
+    while n < 2000 or (n < 60000 and not end.over()):
         data = b''.join(header(p.seq + i + 1, 4000 + i % 5, 0) for i in range(block))
         p.seq += block
         n += block
@@ -414,6 +415,8 @@ def pings_unread(c, role, family):
     check(n >= 2000, 'only %d pings were taken', n)
     check(pending <= 4096, '%d pongs are queued', pending)
     check(all(v <= 8192 for v in kept.values()), 'objects alive: %r', kept)
+    # What A kept is repeated; through the small window that takes many probes of TCP.
+    p.widen()
     served(c, p, 'reset')
 
 
@@ -531,16 +534,8 @@ def dials(c, meet, seconds, most):
     """Dials of a host that ends each connection, after meet(peer, connection)."""
     p = c.peer('server', up=False)
     p.nudge()
-    end, n = Deadline(seconds / SLOW), 0    # this long on any machine
-    while not end.over():
-        if select.select([p.listener], [], [], end.left())[0]:
-            conn = Conn(p.listener.accept()[0])
-            meet(p, conn)
-            conn.reset()
-            n += 1
-    log('%d dials in %d s', n, seconds)
-    check(n >= 2, 'only %d dials', n)
-    check(not OURS or n <= most, '%d dials in %d s', n, seconds)
+    n = count_dials(p, seconds, meet)
+    bound(not OURS or n <= most, '%d dials in %d s', n, seconds)
     p.conn = True
     served(c, p)
 
@@ -561,7 +556,7 @@ def accept_talk_reset(c):
         except (Closed, TimeoutError):
             pass
 
-    # About 15 with the back-off. A slow machine manages no 40 in one second without it, either.
+    # About 15 with the back-off
     dials(c, talk, 3, 40)
 
 
@@ -747,8 +742,9 @@ def half_open(c):
 class Background:
     """wire-bg between A and C, and its measurements."""
 
-    # Limit for a message of the bystander, whatever the other peers do.
-    LIMIT_US = 3000000 * SLOW
+    # Limit for a message of the bystander, whatever the other peers do: less than any TCP timer for
+    # lost data. The slowest takes 7 ms, and 62 ms on the debug kernel.
+    LIMIT_US = 150000
 
     def __init__(self):
         prog = os.path.join(os.environ.get('RDS_BIN', 'build/bin'), 'wire-bg')
@@ -775,7 +771,7 @@ class Background:
         if slow > self.slowest[0]:
             self.slowest = (slow, name)
         log('%s: bystander %d pairs, slowest message %.1f ms', name, self.pairs - start, slow / 1000)
-        check(slow <= self.LIMIT_US, 'a message of the bystander took %.1f ms', slow / 1000)
+        bound(slow <= self.LIMIT_US, 'a message of the bystander took %.1f ms', slow / 1000)
 
     def finish(self):
         self.p.send_signal(signal.SIGTERM)

@@ -31,8 +31,10 @@ INFO_TCP = 10007
 INFO6_TCP = 10016
 INFO6_SEND = 10012
 INFO6_RETRANS = 10013
+INFO6_RECV = 10014
 MAP_BYTES = 8192
 MIB = 1 << 20
+SYNC_PORT = 30000                           # first port of Peer.sync()
 
 F_CONG, F_ACK, F_RETRANS = 0x01, 0x02, 0x04
 HDR = struct.Struct('>QQIHHBB4sH16s')
@@ -348,7 +350,7 @@ class Peer:
         self.net, self.role, self.family, self.rcvbuf = net, role, family, rcvbuf
         self.addr = net.address(role, family)
         self.aaddr = A6 if family == 6 else A4
-        self.seq, self.maps, self.probes, self.auto = 0, [], [], True
+        self.seq, self.syncs, self.maps, self.probes, self.auto = 0, 0, [], [], True
         self.conn = self.listener = None
         if listen:
             self.listen()
@@ -448,6 +450,11 @@ class Peer:
         kw.setdefault('flags', F_CONG)
         self.send(0, 0, data, **kw)
 
+    def widen(self, rcvbuf=MIB):
+        """Let later connections have a receive buffer of that many bytes."""
+        self.rcvbuf = rcvbuf
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+
     def handshake(self, ext=npaths(1), **kw):
         self.send(1, 0, ext=ext, **kw)
 
@@ -485,13 +492,19 @@ class Peer:
             if found(m):
                 return m
 
-    def ping(self, port=7777, seconds=3.0):
+    def ping(self, port=7777, seconds=3.0, **kw):
         """Ping A and wait for the pong: A has processed all earlier messages by then."""
-        self.send(port, 0)
+        self.send(port, 0, **kw)
         return self.expect(seconds, sport=0, dport=port, len=0)
 
-    def sync(self, port=7778, seconds=5.0):
-        """Like ping, but other messages may precede the pong."""
+    def sync(self, seconds=5.0):
+        """Like ping, but other messages may precede the pong.
+
+        Each call has a port of its own: A repeats a pong whose acknowledgement by TCP it did not see
+        on the next connection, and the repeat says nothing of what was sent there.
+        """
+        self.syncs += 1
+        port = SYNC_PORT + self.syncs % 1000
         self.send(port, 0)
         return self.until(lambda m: (m.sport, m.dport) == (0, port), 'the pong', seconds)
 
@@ -612,6 +625,22 @@ class Ctx:
         s = Sniffer(ns or self.net.b, dev)
         self.stack.callback(s.close)
         return s
+
+
+def count_dials(p, seconds, meet=lambda p, conn: None):
+    """Dials of a host that ends each connection, after meet(peer, connection): the number within the
+    time, by the clock, but never less than two."""
+    end, n = Deadline(seconds / SLOW), 0
+    while n < 2 or not end.over():
+        came = select.select([p.listener], [], [], max(end.left(), 0 if n > 1 else 8 * SLOW))[0]
+        check(came or n > 1, 'only %d dials', n)
+        if came:
+            conn = Conn(p.listener.accept()[0])
+            meet(p, conn)
+            conn.reset()
+            n += 1
+    log('%d dials in %d s', n, seconds)
+    return n
 
 
 # A delayed dial comes within the longest back-off, 1 s.
