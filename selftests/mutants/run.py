@@ -11,7 +11,7 @@ fails.
 A test proves something only if it passes without the patch: all tests run on the unpatched code
 first. The patched modules are built in a copy of the tree, ahead of the guests, and then loaded in
 a guest, one patch after the other. If a patch ends the guest, a new guest runs the rest. Lines with
-two guests and lines with an RDMA device boot guests for each patch. Each verdict is printed at
+two guests, with icount or with an RDMA device boot guests for each patch. Each verdict is printed at
 once. The last line is "N passed, N failed, N skipped"; the exit status is 1 if a patch is not
 noticed.
 """
@@ -246,7 +246,7 @@ class Relinked:
     def __init__(self, mutant):
         self.name, self.obj = mutant.name, os.path.join(TREE, mutant.path[:-1] + "o")
         where = os.path.dirname(self.obj)
-        if "/transport/tcp/" not in where and "/transport/rdma/" not in where:
+        if os.path.basename(where) not in ("tcp", "rdma"):
             where = os.path.join(TREE, "net", "rds")
         self.mod = os.path.join(where, {"tcp": "rds_tcp", "rdma": "rds_rdma"}.get(
             os.path.basename(where), "rds"))
@@ -476,14 +476,15 @@ class Guests:
 # --- lines that boot guests for each patch --------------------------------------------------------
 
 def own_fields(line):
-    """The fields of a case line that boots guests for each patch (two guests, or RDMA); None for
-    others, which inguest.py runs."""
+    """The fields of a case line that boots guests for each patch (two guests, icount or RDMA); None
+    for others, which inguest.py runs."""
     for path in glob.glob(os.path.join(TOP, "selftests", "*", "cases")):
         with open(path, encoding="utf-8") as f:
             for text in f:
                 field = [x.strip() for x in text.split("|", 6)]
                 if len(field) == 7 and field[0] == line:
-                    return field if field[1] == "2" or "/rdma" in field[6] else None
+                    own = field[1] == "2" or field[3] == "icount" or "/rdma" in field[6]
+                    return field if own else None
     return None
 
 
@@ -707,6 +708,10 @@ def chosen(words):
 
 def main():
     words = [w for w in sys.argv[1:] if not w.startswith("--")]
+    if set(sys.argv[1:]) - set(words) - {"--fit", "--go-on"}:
+        # A run takes hours; a wrong option does not begin one.
+        print(__doc__)
+        return 2
     mutants = chosen(words)
     check_fit(mutants)
     if "--fit" in sys.argv:

@@ -13,6 +13,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,7 +31,10 @@ static uint8_t far[LEN] __attribute__((aligned(4096)));
 static uint64_t next_token = 1;
 
 #define CANCELS	300	/* operations, some of which are cancelled */
-#define CANCEL_LEN 16384	/* one request for the device, if it is a WRITE */
+#define CANCEL_LEN 16384
+#define AMID	20	/* WRITEs that are cancelled while they are under way */
+#define AMID_MOST 400	/* ... if all of the first were over by then */
+#define BIG	(1 << 20)	/* bytes of each, the most that are allowed */
 #define OUTLIVE	20	/* rounds of keys_outlive() */
 #define OPS	8	/* operations in each round */
 
@@ -352,25 +357,15 @@ static void return_value(void)
 }
 
 /*
- * Of the operations @first to @end every second one is a WRITE, and @handed of
- * these were given to the device. Return how many of these did not succeed:
- * they were under way when they were cancelled.
+ * Messages with operations are cancelled, before and after they are posted.
  */
-static long under_way(uint64_t first, uint64_t end, long handed)
-{
-	for (uint64_t t = first + 1; t < end; t += 2)
-		handed -= r.status[t] == RDS_RDMA_SUCCESS;
-	return handed;
-}
-
-/* Messages with operations are cancelled during their transmission. */
 static void cancelled(void)
 {
 	uint64_t key = far_key(RW), first = next_token;
 	struct rds_iovec v = { (uintptr_t)here, CANCEL_LEN };
 	unsigned int not_once = 0, posted = 0, by[5] = { 0 };
 	struct sockaddr_in to;
-	long before = pins(), handed = counter("rdma_write");
+	long before = pins();
 	int rc = 0;
 
 	if (r.self.ss.ss_family != AF_INET)
@@ -394,16 +389,104 @@ static void cancelled(void)
 		if (r.status[t] >= 0 && r.status[t] < 5)
 			by[r.status[t]]++;
 	}
-	handed = under_way(first, next_token, counter("rdma_write") - handed);
-	printf("# cancelled: %u good, %u canceled, %u dropped; %ld WRITEs under way\n",
+	printf("# cancelled: %u good, %u canceled, %u dropped\n",
 	       by[RDS_RDMA_SUCCESS], by[RDS_RDMA_CANCELED],
-	       by[RDS_RDMA_DROPPED], handed);
+	       by[RDS_RDMA_DROPPED]);
 	rt_ok(posted == CANCELS && !not_once && pins_back(before),
 	      "bugs.cancel_races_transmit # %d; %u posted, %u not told once, %ld pages",
 	      rc, posted, not_once, pins() - before);
 	drain(peer_fd);
 	free_key(peer_fd, key, 0);
 	rt_ok(works(), "bugs.cancel_races_transmit_works");
+}
+
+/* A WRITE of BIG bytes with the value @mark, and the thread that cancels it */
+static struct amid {
+	uint8_t from[BIG] __attribute__((aligned(4096)));
+	uint8_t to[BIG] __attribute__((aligned(4096)));
+	atomic_int mark;	/* 0: the message has been cancelled */
+	atomic_bool end;
+	unsigned int hits;	/* cancels before the last byte was written */
+} amid;
+
+static uint8_t amid_byte(size_t i)
+{
+	return __atomic_load_n(&amid.to[i], __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Cancel each message as soon as the first byte of its WRITE is in the peer's
+ * memory. The caller may still be in sendmsg(), where the device may do all its
+ * work.
+ */
+static void *amid_cancels(void *arg)
+{
+	struct sockaddr_in to;
+
+	memcpy(&to, &there.ss, sizeof(to));
+	while (!atomic_load(&amid.end)) {
+		int mark = atomic_load(&amid.mark);
+
+		if (!mark || amid_byte(0) != mark) {
+			sched_yield();
+			continue;
+		}
+		setsockopt(r.fd, SOL_RDS, RDS_CANCEL_SENT_TO, &to, sizeof(to));
+		amid.hits += amid_byte(BIG - 1) != mark;
+		atomic_store(&amid.mark, 0);
+	}
+	return arg;
+}
+
+/* One WRITE; true if it was carried out, whole, and told once. */
+static bool amid_write(uint64_t key, uint8_t mark)
+{
+	struct rds_iovec v = { (uintptr_t)amid.from, BIG };
+	uint64_t token = next_token++;
+	int rc;
+
+	memset(amid.from, mark, BIG);
+	memset(amid.to, 0, BIG);
+	atomic_store(&amid.mark, mark);
+	rc = op(key, &v, 1, BIG, RW, token);
+	rc = rc ? rc : wait_token(&r, r.fd, token, 20000);
+	drain(r.fd);
+	if (rc || r.told[token] != 1)
+		printf("# WRITE %u: status %d, told %u times\n", mark, rc,
+		       r.told[token]);
+	while (!rc && atomic_load(&amid.mark))
+		sched_yield();
+	return !rc && r.told[token] == 1 &&
+	       !memcmp(amid.from, amid.to, BIG);
+}
+
+/*
+ * Cancelling the message does not disturb an operation that the device carries
+ * out: it ends, and says so.
+ */
+static void cancelled_amid(void)
+{
+	uint64_t key = 0;
+	long before = pins();
+	unsigned int good = 0, n;
+	pthread_t t;
+	int rc;
+
+	rc = take_key(peer_fd, &there, HOW_GET_MR, amid.to, BIG, RW, &key);
+	if (rc || pthread_create(&t, NULL, amid_cancels, NULL))
+		die("no thread, or no key: %s", strerror(-rc));
+	for (n = 0; n < AMID || (!amid.hits && n < AMID_MOST); n++) {
+		good += amid_write(key, (uint8_t)(1 + n % 255));
+		drain(peer_fd);
+	}
+	atomic_store(&amid.end, true);
+	pthread_join(t, NULL);
+	free_key(peer_fd, key, 0);
+	rt_ok(good == n && pins_back(before),
+	      "bugs.cancel_amid_transmit # %u of %u whole and told once, %ld pages",
+	      good, n, pins() - before);
+	rt_ok(amid.hits > 0, "bugs.cancel_amid_transmit_hits # %u of %u",
+	      amid.hits, n);
 }
 
 /*
@@ -527,7 +610,7 @@ int main(int argc, char **argv)
 	r.slow = slow && atoi(slow) > 0 ? (unsigned int)atoi(slow) : 1;
 	forget_tokens(&r);
 	/* The functions in the order of their calls, and two results between. */
-	rt_plan(1 + 1 + 1 + 6 + 6 + 2 + 2 + 1 + 2 + 1 + 2 + 2 + 1 + 1 + 1 + 2);
+	rt_plan(1 + 1 + 1 + 6 + 6 + 2 + 2 + 1 + 2 + 2 + 1 + 2 + 2 + 1 + 1 + 1 + 2);
 	bind_elsewhere();
 	first_map();
 	there = r.peer;
@@ -542,6 +625,7 @@ int main(int argc, char **argv)
 	notification();
 	return_value();
 	cancelled();
+	cancelled_amid();
 	dirty_pages();
 	many_keys();
 	keys_outlive();

@@ -201,8 +201,7 @@ void test_stall(struct rt *r)
 	      "rdma.stall.stalls # %llu of %llu came", (ull)before, (ull)total);
 	rt_ok(throttled >= PEERS, "rdma.stall.counted # ib_tx_throttle +%llu",
 	      (ull)throttled);
-	rt_ok(resumed && resumed < 2000000000ull * r->slow,
-	      "rdma.stall.resumes # %llu ms", (ull)resumed / 1000000);
+	rt_ok(resumed, "rdma.stall.resumes # %llu ms", (ull)resumed / 1000000);
 	rt_ok(all_came(&s, r->count), "rdma.stall.all_come # %llu of %llu",
 	      (ull)s.got, (ull)total);
 	rt_ok(!s.wrong, "rdma.stall.whole_and_in_order # %llu", (ull)s.wrong);

@@ -61,12 +61,14 @@ static bool ask_all(void)
 static void kept(void)
 {
 	unsigned int before, few;
-	bool sent;
+	bool up, sent;
 
 	answers = 0;
 	f.heard = count_answer;
 	f.withholds = true;
-	sent = connect_few() && ask_all();
+	up = connect_few();
+	sent = up && ask_all();
+	fake_idle(&f, FEW - 1, 10 * slow);
 	fake_idle(&f, FEW + 1, WINDOW_S * slow);
 	few = f.frames;
 	before = answers;
@@ -74,6 +76,7 @@ static void kept(void)
 	while (sent && answers < ASKED && fake_recv(&f, 10 * slow))
 		;
 	f.heard = NULL;
+	printf("# credits: up %d, sent %d, ended %d\n", up, sent, f.gone);
 	ktap_ok(sent && (few == FEW || few == FEW - 1) && before < ASKED &&
 			answers == ASKED,
 		"hostile.rdma_credits_kept # %u frames of %u, then %u, at last %u of %u answers",

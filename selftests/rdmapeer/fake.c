@@ -374,6 +374,7 @@ static bool take_message(struct fake *f, const uint8_t *frame, size_t bytes)
 		return false;
 	}
 	f->rx_seq = be64toh(h->seq);
+	f->probes += h->sport == htons(1);
 	if (f->heard)
 		f->heard(f);
 	return true;
@@ -576,6 +577,21 @@ bool fake_acked(struct fake *f, uint64_t seq, double seconds)
 	return f->acked >= seq;
 }
 
+/* Say what the device of this end knows of a connection that does not end. */
+static void say_alive(const struct fake *f)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (!f->id->qp ||
+	    ibv_query_qp(f->id->qp, &attr, IBV_QP_STATE, &init)) {
+		printf("# fake: no queue pair to ask\n");
+		return;
+	}
+	printf("# fake: state of the queue pair %d, %u frames of the burst sent, %u received\n",
+	       attr.qp_state, f->burst, f->frames);
+}
+
 bool fake_ends(struct fake *f, double seconds)
 {
 	double end = fake_now() + seconds;
@@ -584,5 +600,7 @@ bool fake_ends(struct fake *f, double seconds)
 		poll_once(f);
 		look_at_cm(f);
 	}
+	if (!f->gone)
+		say_alive(f);
 	return f->gone;
 }

@@ -66,6 +66,7 @@ struct fake {
 	uint32_t gen;			/* generation, network order; 0: none */
 	uint32_t may_send, granted;	/* own credits; credits not granted */
 	unsigned int frames;		/* received on this connection */
+	unsigned int probes;		/* messages from port 1, ever */
 	unsigned int burst;		/* sent so far of fake_burst() */
 	uint64_t seq;			/* number of the last message sent */
 	uint64_t rx_seq;		/* number of last message received */

@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # netem.sh: a checked exchange between two namespaces over a bad link: loss, duplication,
-# reordering and corruption each alone at 5 %, then all of them at 1 %.
+# reordering and corruption each alone at 5 %, then all of them at 1 %. TCP repairs all that the
+# link does, so no connection may end: messages that are sent again over the next one would hide a
+# fault.
 set -u
 . selftests/lib/lib.sh
 
@@ -30,11 +32,23 @@ link_setup() {
 	done
 }
 
+# TCP's send buffer at A is smaller than two messages, so that it often takes a part of one.
+small_buffer() {
+	ip netns exec A sh -c 'echo 65536 >/proc/sys/net/rds/tcp/rds_tcp_sndbuf'
+}
+
 # dropped: packets that netem dropped at A and B
 dropped() {
 	for n in A B; do
 		tc -n $n -s qdisc show dev veth0
 	done | awk '{ for (i = 1; i < NF; i++) if ($i == "(dropped") s += $(i + 1) } END { print s + 0 }'
+}
+
+# conns_ended: connections of RDS that ended, at A and B
+conns_ended() {
+	for n in A B; do
+		ip netns exec $n "$RDS_BIN/rds-info" -c
+	done | awk '$1 == "conn_reset" { s += $2; n++ } END { if (n == 2) print s }'
 }
 
 # tcp_counts: the TCP counters, as lines "group:name value", each the sum of A and B
@@ -98,6 +112,7 @@ exchange() {
 		fi
 	done
 	tcp_counts >/tmp/netem.before
+	ended=$(conns_ended)
 	end_of A --ctl-listen "$name" "$a" "$b" &
 	pid=$!
 	end_of B --ctl-connect "$name" "$b" "$a"
@@ -108,10 +123,10 @@ exchange() {
 	for n in A B; do
 		tc -n $n qdisc del dev veth0 root
 	done
-	if [ $ra = 0 ] && [ $rb = 0 ]; then
+	if [ $ra = 0 ] && [ $rb = 0 ] && [ "$ended" -eq "$(conns_ended)" ]; then
 		ok "$name"
 	else
-		not_ok "$name" "exit status $ra at A, $rb at B"
+		not_ok "$name" "exit status $ra at A, $rb at B; connections ended: $ended, then $(conns_ended)"
 	fi
 	check "$name.shown" shown "$name"
 }
@@ -128,9 +143,14 @@ link_is_bad() {
 # Two links that are bad, and six exchanges of two results each
 plan $((2 + 6 * 2))
 # netem is built in, or a module that the kernel loads for tc; the first two checks fail without it.
-ns_pair A B && link_setup || { not_ok netem.setup "no link"; exit 1; }
+ns_pair A B && link_setup && small_buffer || { not_ok netem.setup "no link"; exit 1; }
 check netem.link_loses link_is_bad loss 5%
 check netem.link_corrupts link_is_bad corrupt 5%
+# The smaller address dials; the larger one would first knock.
+for peer in 10.0.0.2 fd00::2; do
+	wait_for 30 ip netns exec A "$RDS_BIN/rds-ping" -c 1 $peer >/dev/null ||
+		not_ok netem.warm_up "no ping to $peer"
+done
 exchange netem.loss 10.0.0.1 10.0.0.2 loss 5%
 exchange netem.duplicate 10.0.0.1 10.0.0.2 duplicate 5%
 exchange netem.reorder 10.0.0.1 10.0.0.2 delay 2ms reorder 95%

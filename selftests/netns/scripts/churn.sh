@@ -32,7 +32,7 @@ modules_go() {
 	for ns in HUB KA KB; do
 		ip netns del $ns || return 1
 	done
-	unload_stack $((15 * ${RDS_SLOW:-1}))
+	unload_stack 15
 }
 
 # The results of this script; rds-churn plans its own.
