@@ -2,7 +2,7 @@
 """Headers, flags, extensions, maps, probes and numbers: the statements about single frames."""
 import threading
 
-from lab import (OURS, SLOW, check, equal)
+from lab import (Deadline, OURS, SLOW, check, equal, eventually)
 from wirelib import (F_CONG, F_RETRANS, HDR, MAP_BYTES, MIB, RDS_CMSG_CONG_UPDATE, RDS_CONG_MONITOR,
                      ROLES, SOL_RDS, bitmap, case, counters, drops, gen, header, map_ports, npaths, pattern)
 
@@ -339,6 +339,25 @@ def map_on_close(c, role, family):
     equal(map_ports(p.next_map()), [r.port], 'ports marked')
     r.close()
     equal(map_ports(p.next_map()), [], 'ports marked after close')
+
+
+@case('wire.map_newest_last', ROLES, stacks=('ours',))
+def map_newest_last(c, role, family):
+    """Maps become due while A's TCP has a part of a message: an older map never comes last."""
+    p = c.peer(role, family, rcvbuf=4096)
+    r, s = c.rds(rcvbuf=1), c.rds(sndbuf=4 * MIB)
+    p.settle()
+    s.send(pattern(MIB), p.addr, 4000)
+    p.conn.fill(48, Deadline(3.0))
+    n = counters(c.net.a)['cong_update_queued']
+    p.send(4000, r.port, pattern(2000))
+    eventually(lambda: counters(c.net.a)['cong_update_queued'] > n, 'the mark of the port')
+    # A has given more of the message to its TCP by then, and the map behind it to its queue.
+    p.conn.fill(400000, Deadline(20.0))
+    r.expect(pattern(2000))
+    p.expect(len=MIB, seconds=20.0)
+    p.settle()
+    equal(map_ports(p.maps[-1]), [], 'ports marked in the last map')
 
 
 @case('wire.map_to_all')

@@ -8,6 +8,7 @@
 #include <linux/module.h>
 
 #include "netns.h"
+#include "proto/header.h"
 #include "send/internal.h"
 #include "sock/state.h"
 #include <net/rds/transport.h>
@@ -151,18 +152,57 @@ static bool txq_renew_headers(struct rds_txq *txq)
 	return true;
 }
 
-/* Put a message before the first one that is not begun. */
+/* Do both tell the same of this host, an older and a newer state of it? */
+static bool txq_same_kind(const struct rds_message *a,
+			  const struct rds_message *b)
+{
+	const struct rds_wire_header *x = a->tx.hdr, *y = b->tx.hdr;
+
+	return x->sport == y->sport && x->dport == y->dport &&
+	       rds_header_is_cong_map(x->flags) ==
+		       rds_header_is_cong_map(y->flags);
+}
+
+/* The older message is not sent; if it is a probe, the newer one takes over. */
+static void txq_supersede(struct rds_txq *txq, struct rds_message *old,
+			  struct rds_message *m)
+{
+	LIST_HEAD(done);
+
+	lockdep_assert_held(&txq->lock);
+	if (old->flags & RDS_MSG_PROBE && !(m->flags & RDS_MSG_PROBE)) {
+		m->flags |= RDS_MSG_PROBE;
+		txq->nr_probes++;
+	}
+	rds_txq_unlink(txq, old, &done);
+	rds_message_free(old);
+}
+
+/*
+ * Put a message of the queue's own behind the others of that sort, and before
+ * all messages with numbers that are not begun.  An older state must not arrive
+ * after a newer one, so an older message of the kind that is not begun goes.
+ */
 static void txq_insert(struct rds_txq *txq, struct rds_message *m)
 {
+	struct list_head *pos = txq->sending.next;
 	struct rds_tx_batch *batch = &txq->batch;
+	struct rds_message *old;
 
-	if (batch->cur && batch->off) {
-		list_add(&m->tx.list, &batch->cur->list);
-		return;
+	lockdep_assert_held(&txq->lock);
+	/* `sending` begins with the position of the batch. */
+	if (batch->off)
+		pos = pos->next;
+	while (pos != &txq->sending && rds_txq_msg(pos)->flags & RDS_MSG_ONCE) {
+		old = rds_txq_msg(pos);
+		pos = pos->next;
+		if (txq_same_kind(old, m))
+			txq_supersede(txq, old, m);
 	}
-	list_add_tail(&m->tx.list,
-		      batch->cur ? &batch->cur->list : &txq->sending);
-	batch->cur = &m->tx;
+	list_add_tail(&m->tx.list, pos);
+	if (!batch->off)
+		batch->cur = list_first_entry(&txq->sending, struct rds_tx_msg,
+					      list);
 }
 
 /*
@@ -200,12 +240,12 @@ static bool txq_add_due(struct rds_txq *txq, unsigned int what)
 	return true;
 }
 
-/* Make all that is due, the last first, as each goes before the others. */
+/* Make all that is due. */
 static bool txq_make_due(struct rds_txq *txq)
 {
 	unsigned int what;
 
-	for (what = BIT(RDS_DUE_KINDS - 1); what; what >>= 1) {
+	for (what = 1; what < BIT(RDS_DUE_KINDS); what <<= 1) {
 		if (txq->due & what && !txq_add_due(txq, what))
 			return false;
 	}
