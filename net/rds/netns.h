@@ -34,6 +34,8 @@ struct rds_counters {
  * @max_unacked_bytes: kept for programs that set it; rds_rdma has a constant,
  *	see protocol.rst 4.8.6
  * @ping_enable: whether pings and handshakes are answered
+ * @paths: number of paths to a peer that has several as well, 1 to
+ *	RDS_MAX_PATHS; a number between two powers of two counts as the smaller
  */
 struct rds_net_sysctl {
 	unsigned long	reconnect_min;
@@ -41,6 +43,7 @@ struct rds_net_sysctl {
 	int		max_unacked_packets;
 	int		max_unacked_bytes;
 	int		ping_enable;
+	int		paths;
 };
 
 /**

@@ -113,7 +113,7 @@ static void link_dial(struct work_struct *work)
 {
 	struct test_link *link = container_of(work, struct test_link, dial);
 
-	if (!rds_path_incoming(test_transport, link->peer_net, &link->peer_addr,
+	if (!rds_path_incoming(test_transport, link->peer_net, &link->peer_addr, 0,
 			       link))
 		link_leave(link, 1, RDS_DROP_PEER_RESET);
 	put_net(link->peer_net);

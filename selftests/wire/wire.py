@@ -10,6 +10,7 @@ from lab import Net
 import wirelib
 import wire_ack      # pylint: disable=unused-import
 import wire_format  # pylint: disable=unused-import
+import wire_paths   # pylint: disable=unused-import
 import wire_restart  # pylint: disable=unused-import
 import wire_tcp     # pylint: disable=unused-import
 

@@ -80,6 +80,7 @@ struct rds_stats {
 	_(PEER_REPLACED, "peer_replaced")	\
 	_(PEER_PARKED,	"peer_parked")	\
 	_(WRONG_DIALLER, "wrong_dialler")	\
+	_(WRONG_PATH,	"wrong_path")	\
 	_(SELF_CONNECT,	"self_connect")	\
 	_(DIAL_FAILED,	"dial_failed")	\
 	_(SEND_ERROR,	"send_error")	\

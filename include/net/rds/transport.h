@@ -51,7 +51,7 @@ struct rds_txq;
  * Raised by any change of the headers of this folder that a compiled transport
  * can notice
  */
-#define RDS_TRANSPORT_API	6
+#define RDS_TRANSPORT_API	7
 
 /*
  * Properties of a transport; the core tests these bits and never the name of a
@@ -247,6 +247,8 @@ void rds_transport_net_exit(const struct rds_transport *trans, struct net *net);
  * @trans: transport of the connection
  * @net: namespace of the connection
  * @addr: addresses of the connection
+ * @port: source port of the peer, which tells the index of its path if it has
+ *	several; 0 if the transport has one path
  * @handle: handle by which the transport knows the connection
  *
  * The core finds or makes the path.  For a handle that it takes it calls
@@ -264,7 +266,18 @@ void rds_transport_net_exit(const struct rds_transport *trans, struct net *net);
  * not ready in @net.
  */
 bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
-		       const struct rds_path_addr *addr, void *handle);
+		       const struct rds_path_addr *addr, u16 port,
+		       void *handle);
+
+/**
+ * rds_path_shows_index - ask whether the source port has to tell the index
+ * @path: path that is about to connect
+ *
+ * Context: any.
+ * Return: whether the remainder of the source port, divided by RDS_MAX_PATHS,
+ * has to be the index of the path.
+ */
+bool rds_path_shows_index(const struct rds_path *path);
 
 /**
  * rds_path_up - report that a connection is established

@@ -94,6 +94,9 @@ enum rds_ext_type {
  */
 #define RDS_CAP_BITS_ACK	0x00000100	/* acknowledges messages by number, over TCP, too */
 #define RDS_CAP_BITS_LATE	0x00000200	/* messages may have come before any greeting */
+#define RDS_CAP_BITS_PATHS	0x00000400	/* takes connections of further paths */
+#define RDS_CAP_BITS_INDEX	0x00070000	/* index of the path that the handshake travels on */
+#define RDS_CAP_BITS_INDEX_SHIFT 16
 
 /* Longest body of a known element: RDMA_DEST, RDMA_BYTES and CSUM */
 #define RDS_EXT_BODY_MAX	8

@@ -144,8 +144,10 @@ static void conn_free(struct rds_conn *conn)
 	struct rds_net *rn = conn->rn;
 	unsigned int i;
 
-	for (i = 0; i < conn->nr_paths && conn->paths[i]; i++)
-		rds_cpath_destroy(conn->paths[i]);
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		if (conn->paths[i])
+			rds_cpath_destroy(conn->paths[i]);
+	}
 	conn_put_maps(conn);
 	kmem_cache_free(conn_cache, conn);
 	atomic_dec(&rn->nr_conns);
@@ -179,32 +181,27 @@ static struct rds_conn *conn_alloc(struct rds_net *rn,
 				   const struct rds_transport *trans,
 				   const struct rds_path_addr *addr)
 {
-	/* One path, although a peer may offer more. */
-	const unsigned int nr_paths = 1;
 	struct rds_conn *conn;
 	struct rds_cpath *cp;
-	unsigned int i;
 
 	conn = kmem_cache_zalloc(conn_cache, GFP_KERNEL);
 	if (!conn)
 		return NULL;
 	atomic_inc(&rn->nr_conns);
 	atomic_inc(&rn->conns->nr[trans->type]);
-	conn->nr_paths = nr_paths;
 	kref_init(&conn->ref);
 	conn->rn = rn;
 	conn->trans = trans;
 	conn->addr = *addr;
 	rds_session_init(&conn->session);
+	rds_lanes_init(&conn->lanes);
 	INIT_RCU_WORK(&conn->free_work, conn_free_work);
 	if (!conn_get_maps(conn))
 		goto fail;
-	for (i = 0; i < nr_paths; i++) {
-		cp = rds_cpath_create(conn, i);
-		if (IS_ERR(cp))
-			goto fail;
-		conn->paths[i] = cp;
-	}
+	cp = rds_cpath_create(conn, 0);
+	if (IS_ERR(cp))
+		goto fail;
+	conn->paths[0] = cp;
 	return conn;
 fail:
 	conn_free(conn);
@@ -300,6 +297,7 @@ struct conn_offer {
 	bool	taken;
 };
 
+/* A connection that was just made knows nothing of further paths. */
 static void conn_take_offer(struct rds_conn *conn, void *arg)
 {
 	struct conn_offer *offer = arg;
@@ -307,23 +305,38 @@ static void conn_take_offer(struct rds_conn *conn, void *arg)
 	offer->taken = rds_cpath_incoming(conn->paths[0], offer->handle);
 }
 
+/*
+ * Offer a connection to the path that it belongs to.  Returns false if the
+ * connection was forgotten meanwhile.
+ */
+static bool conn_offer_to(struct rds_conn *conn, u16 port,
+			  struct conn_offer *offer)
+{
+	struct rds_cpath *cp;
+
+	cp = rds_conn_make_path(conn, rds_conn_index_of(conn, port));
+	if (!cp) {
+		rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
+		return true;
+	}
+	offer->taken = rds_cpath_incoming(cp, offer->handle);
+	return offer->taken || rds_cpath_state(cp) != RDS_PATH_DEAD;
+}
+
 bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
-		       const struct rds_path_addr *addr, void *handle)
+		       const struct rds_path_addr *addr, u16 port, void *handle)
 {
 	struct conn_offer offer = { .handle = handle };
 	struct rds_net *rn = rds_net(net);
 	struct rds_conn *conn, *found;
+	bool there;
 
 	found = conn_lookup(rn, trans, addr);
 	if (found) {
-		conn_take_offer(found, &offer);
-		if (offer.taken ||
-		    rds_cpath_state(found->paths[0]) != RDS_PATH_DEAD) {
-			rds_conn_put(found);
-			return offer.taken;
-		}
-		/* The connection was forgotten after the lookup. */
+		there = conn_offer_to(found, port, &offer);
 		rds_conn_put(found);
+		if (there)
+			return offer.taken;
 	}
 	conn = conn_get_alive(rn, trans, addr, conn_take_offer, &offer);
 	if (!IS_ERR(conn))
@@ -348,11 +361,10 @@ void rds_conn_reap(struct rds_conn *conn)
 {
 	bool reaped = false;
 
-	if (conn->nr_paths > 1)
-		return;
 	/*
 	 * One step under the lock: the path is dead, and lookups do not find
-	 * the connection.
+	 * the connection.  Further paths are made only with a peer that the
+	 * first has met, and a path that has met a peer stays.
 	 */
 	spin_lock_bh(&conn->rn->conns->lock);
 	if (!conn->dead)
@@ -365,12 +377,12 @@ void rds_conn_reap(struct rds_conn *conn)
 }
 
 /* Get the queued messages transmitted. */
-static void conn_queued(struct rds_conn *conn, enum rds_txq_state state)
+static void conn_queued(struct rds_cpath *cp, enum rds_txq_state state)
 {
 	if (state == RDS_TXQ_WAITS)
-		rds_cpath_want(conn->paths[0]);
+		rds_cpath_want(cp);
 	else if (state == RDS_TXQ_MORE)
-		rds_cpath_kick(conn->paths[0]);
+		rds_cpath_kick(cp);
 }
 
 static void conn_add(struct rds_conn *conn, void *m)
@@ -389,19 +401,44 @@ static int conn_send_anew(const struct rds_conn *gone, struct rds_message *m)
 	conn = conn_get_alive(gone->rn, gone->trans, &gone->addr, conn_add, m);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	conn_queued(conn, rds_txq_run(&conn->paths[0]->txq));
+	conn_queued(conn->paths[0], rds_txq_run(&conn->paths[0]->txq));
 	rds_conn_put(conn);
 	return 0;
 }
 
 int rds_conn_send(struct rds_conn *conn, struct rds_message *m)
 {
-	enum rds_txq_state state = rds_txq_send(&conn->paths[0]->txq, m);
+	enum rds_txq_state state;
+	struct rds_cpath *cp;
+	unsigned int lanes;
 
-	if (unlikely(state == RDS_TXQ_GONE))
+	for (;;) {
+		cp = rds_conn_lane(conn, m, &lanes);
+		if (!cp)
+			break;
+		state = rds_txq_send(&cp->txq, m, lanes);
+		if (likely(state != RDS_TXQ_MOVED))
+			break;
+		rds_lanes_settle(conn);
+	}
+	if (unlikely(!cp && !READ_ONCE(conn->dead)))
+		return -ENOMEM;
+	if (unlikely(!cp || state == RDS_TXQ_GONE))
 		return conn_send_anew(conn, m);
-	conn_queued(conn, state);
+	conn_queued(cp, state);
 	return 0;
+}
+
+static void conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		cp = rds_conn_path(conn, i);
+		if (cp)
+			rds_path_lost(&cp->pub, why);
+	}
 }
 
 bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
@@ -412,7 +449,6 @@ bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
 	};
 	struct rds_conn *conn;
 	bool found = false;
-	unsigned int i;
 
 	rcu_read_lock();
 	hash_for_each_possible_rcu(rn->conns->conns, conn, node,
@@ -422,9 +458,7 @@ bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
 		    !rds_conn_matches(conn, &addr))
 			continue;
 		found = true;
-		for (i = 0; i < conn->nr_paths; i++)
-			rds_path_lost(&conn->paths[i]->pub,
-				      RDS_DROP_LOCAL_RESET);
+		conn_lose_paths(conn, RDS_DROP_LOCAL_RESET);
 	}
 	rcu_read_unlock();
 	return found;
@@ -435,6 +469,7 @@ void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs,
 		     int dport)
 {
 	struct rds_conn *conn;
+	struct rds_cpath *cp;
 	unsigned int b, i;
 
 	rcu_read_lock();
@@ -442,8 +477,11 @@ void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs,
 		if (!ipv6_addr_equal(&conn->addr.laddr, laddr) ||
 		    (faddr && !ipv6_addr_equal(&conn->addr.faddr, faddr)))
 			continue;
-		for (i = 0; i < conn->nr_paths; i++)
-			rds_txq_cancel(&conn->paths[i]->txq, rs, dport);
+		for (i = 0; i < RDS_MAX_PATHS; i++) {
+			cp = rds_conn_path(conn, i);
+			if (cp)
+				rds_txq_cancel(&cp->txq, rs, dport);
+		}
 	}
 	rcu_read_unlock();
 }
@@ -479,10 +517,14 @@ void rds_conn_visit_messages(struct rds_conn *conn, bool started,
 			     void (*fn)(const struct rds_message *m, void *arg),
 			     void *arg)
 {
+	struct rds_cpath *cp;
 	unsigned int i;
 
-	for (i = 0; i < conn->nr_paths; i++)
-		rds_txq_visit(&conn->paths[i]->txq, started, fn, arg);
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		cp = rds_conn_path(conn, i);
+		if (cp)
+			rds_txq_visit(&cp->txq, started, fn, arg);
+	}
 }
 
 void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
@@ -490,12 +532,12 @@ void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
 {
 	struct rds_net *rn = rds_net(net);
 	struct rds_conn *conn;
-	unsigned int b, i;
+	unsigned int b;
 
 	rcu_read_lock();
 	hash_for_each_rcu(rn->conns->conns, b, conn, node) {
-		for (i = 0; conn->trans == trans && i < conn->nr_paths; i++)
-			rds_path_lost(&conn->paths[i]->pub, why);
+		if (conn->trans == trans)
+			conn_lose_paths(conn, why);
 	}
 	rcu_read_unlock();
 }
@@ -556,11 +598,16 @@ void rds_transport_net_exit(const struct rds_transport *trans, struct net *net)
 {
 	struct rds_net *rn = rds_net(net);
 	struct rds_conn *conn;
+	struct rds_cpath *cp;
 	unsigned int i;
 
 	while ((conn = conn_take_any(rn, trans))) {
-		for (i = 0; i < conn->nr_paths; i++)
-			rds_cpath_kill(conn->paths[i]);
+		rds_lanes_settle(conn);
+		for (i = 0; i < RDS_MAX_PATHS; i++) {
+			cp = rds_conn_path(conn, i);
+			if (cp)
+				rds_cpath_kill(cp);
+		}
 		rds_conn_put(conn);
 	}
 	wait_var_event(&rn->conns->nr[trans->type],
@@ -589,10 +636,7 @@ void rds_conn_net_exit(struct rds_net *rn)
 
 int __init rds_conn_init(void)
 {
-	size_t size = offsetof(struct rds_conn, paths[RDS_MAX_PATHS]);
-
-	conn_cache = kmem_cache_create("rds_conn", size,
-				       __alignof__(struct rds_conn), 0, NULL);
+	conn_cache = KMEM_CACHE(rds_conn, 0);
 	if (!conn_cache)
 		return -ENOMEM;
 	rds_transport_path_size(sizeof(struct rds_cpath));

@@ -21,7 +21,8 @@
  * Locks, outermost first: rds_conn_table.lock (adding and removing) >
  * rds_cong_map.lock (the subscription of a connection that is added or
  * removed), rds_cpath.lock > rds_txq.lock, which is also taken directly inside
- * the first.  rds_session.lock > rds_cong_map.lock.  Lookups are RCU.
+ * the first.  rds_session.lock > rds_cong_map.lock.  conn/lane.h has the place of
+ * rds_lanes.lock.  Lookups are RCU.
  */
 #ifndef _RDS_CONN_CONN_H
 #define _RDS_CONN_CONN_H
@@ -33,6 +34,7 @@
 
 #include <net/rds/transport.h>
 #include "cong/map.h"
+#include "conn/lane.h"
 #include "conn/session.h"
 
 struct rds_cpath;
@@ -55,9 +57,9 @@ struct rds_sock;
  * @mirror: copies @omap to @fmap while @session.same is set
  * @session: what is known of the peer
  * @dead: out of the table: its paths do not come up again
- * @nr_paths: number of @paths
  * @free_work: frees the connection after a grace period, in process context
- * @paths: the paths
+ * @lanes: over which of @paths this host sends
+ * @paths: the paths, by index; NULL for those that were not made
  */
 struct rds_conn {
 	struct hlist_node		node;
@@ -72,9 +74,9 @@ struct rds_conn {
 	struct rds_cong_mirror		mirror;
 	struct rds_session		session;
 	bool				dead;
-	unsigned int			nr_paths;
 	struct rcu_work			free_work;
-	struct rds_cpath		*paths[] __counted_by(nr_paths);
+	struct rds_lanes		lanes;
+	struct rds_cpath		*paths[RDS_MAX_PATHS];
 };
 
 /**

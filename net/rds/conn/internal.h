@@ -21,6 +21,12 @@ extern struct workqueue_struct *rds_conn_wq;
 extern struct workqueue_struct *rds_tx_wq;
 
 /*
+ * Paths that are offered to peers which count them in NPATHS: a peer that does
+ * not show which path a connection is may take messages for duplicates.
+ */
+#define RDS_OFFERED_PATHS	1
+
+/*
  * The peer named its generation over the path, or 0 for none.  Returns whether
  * the peer has restarted.
  */
@@ -46,6 +52,7 @@ void rds_conn_await_answer(struct rds_cpath *cp);
 void rds_conn_ping(struct rds_path *path, u16 sport);
 void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
 			bool ask, u64 have);
+void rds_conn_misplaced(struct rds_path *path, const struct rds_handshake *hs);
 void rds_conn_acked(struct rds_path *path, u64 seq);
 void rds_conn_owes_ack(struct rds_path *path, bool now);
 

@@ -158,6 +158,12 @@ void rds_cpath_ack_later(struct rds_cpath *cp)
 
 /* Upcalls */
 
+/* May the peer have this path?  Each peer has the first. */
+static bool path_has_peer(const struct rds_cpath *cp)
+{
+	return !cp->pub.index || READ_ONCE(cp->conn->session.paths);
+}
+
 bool rds_path_up(struct rds_path *path)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
@@ -169,6 +175,10 @@ bool rds_path_up(struct rds_path *path)
 		 * not used.
 		 */
 		rds_path_lost(path, RDS_DROP_WRONG_DIALLER);
+		return false;
+	}
+	if (!path_has_peer(cp)) {
+		rds_path_lost(path, RDS_DROP_WRONG_PATH);
 		return false;
 	}
 	if (!rds_cpath_event(cp, RDS_EV_UP, RDS_DROP_NONE))
@@ -312,7 +322,7 @@ static void path_attach(struct rds_cpath *cp, void *handle)
 /* Is this path wanted up? */
 static bool path_wanted(struct rds_cpath *cp)
 {
-	if (READ_ONCE(cp->conn->dead))
+	if (READ_ONCE(cp->conn->dead) || !path_has_peer(cp))
 		return false;
 	if (READ_ONCE(cp->dial_wanted) || !rds_txq_empty(&cp->txq))
 		return true;
@@ -393,13 +403,13 @@ static void path_judge(struct rds_cpath *cp)
 }
 
 /*
- * With RDS_CAP_OWNS_ACK the peer's core acknowledges messages and recognises
- * retransmitted ones, so no message is lost if a new connection of the peer
- * replaces the present one at once.
+ * With RDS_CAP_OWNS_ACK, and over further paths, the peer's core acknowledges
+ * messages and recognises retransmitted ones, so no message is lost if a new
+ * connection of the peer replaces the present one at once.
  */
 static bool path_replaces(struct rds_cpath *cp)
 {
-	if (!(cp->pub.trans->caps & RDS_CAP_OWNS_ACK))
+	if (!(cp->pub.trans->caps & RDS_CAP_OWNS_ACK) && !cp->pub.index)
 		return false;
 	rds_path_lost(&cp->pub, RDS_DROP_PEER_REPLACED);
 	return true;
@@ -451,6 +461,7 @@ static void path_control_work(struct work_struct *work)
 	mutex_lock(&cp->ctl);
 	while (path_step(cp))
 		cond_resched();
+	rds_lanes_step(cp);
 	mutex_unlock(&cp->ctl);
 	rds_conn_put(cp->conn);
 }
@@ -478,6 +489,8 @@ static void path_knocked(struct rds_cpath *cp)
 {
 	if (rds_cpath_state(cp) != RDS_PATH_UP)
 		rds_cpath_want(cp);
+	else if (cp->pub.index)
+		rds_path_lost(&cp->pub, RDS_DROP_PEER_REPLACED);
 	else if (rds_txq_due(&cp->txq, RDS_DUE_MAP))
 		rds_cpath_kick(cp);
 }
@@ -550,6 +563,7 @@ void rds_cpath_kill(struct rds_cpath *cp)
 static const struct rds_probe_ops path_probe_ops = {
 	.ping		= rds_conn_ping,
 	.handshake	= rds_conn_handshake,
+	.misplaced	= rds_conn_misplaced,
 	.acked		= rds_conn_acked,
 	.owes_ack	= rds_conn_owes_ack,
 };
@@ -590,6 +604,7 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 	INIT_DELAYED_WORK(&cp->ack_work, path_ack_work);
 	rds_txq_init(&cp->txq, &cp->pub, conn->rn, maps ? rds_conn_make : NULL,
 		     &cp->rx.delivered);
+	cp->txq.at_fence = rds_lanes_at_fence;
 	rds_rx_state_init(&cp->rx, &cp->pub, conn->rn, conn->fmap,
 			  &path_probe_ops);
 	if (!conn->trans->path_init || !conn->trans->path_init(&cp->pub))

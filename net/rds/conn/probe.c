@@ -17,6 +17,17 @@ enum rds_peer_kind rds_conn_peer_kind(const struct rds_conn *conn)
 	return READ_ONCE(conn->session.kind);
 }
 
+/* What this host tells an older peer, too, in a handshake over the path */
+static u32 conn_caps(const struct rds_cpath *cp)
+{
+	u32 caps = RDS_CAP_BITS_ACK;
+
+	if (rds_path_shows_index(&cp->pub))
+		caps |= RDS_CAP_BITS_PATHS |
+			cp->pub.index << RDS_CAP_BITS_INDEX_SHIFT;
+	return caps;
+}
+
 /*
  * Queue a probe.  The worker transmits it, because the caller may be in
  * softirq.
@@ -32,7 +43,7 @@ static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport,
 		return false;
 	}
 	if (handshake)
-		rds_handshake_build(m->tx.hdr->exthdr, cp->conn->nr_paths,
+		rds_handshake_build(m->tx.hdr->exthdr, RDS_OFFERED_PATHS,
 				    rds_generation(&cp->pub), false, caps);
 	rds_stats_inc(cp->conn->rn, send_pong);
 	if (rds_txq_add_probe(&cp->txq, m))
@@ -49,7 +60,7 @@ void rds_conn_greet(struct rds_cpath *cp)
 	    !rds_session_ask(session))
 		return;
 	if (!conn_send_probe(cp, RDS_PROBE_PORT, RDS_PING_PORT, true,
-			     RDS_CAP_BITS_ACK))
+			     conn_caps(cp)))
 		rds_session_not_asked(session);
 }
 
@@ -88,11 +99,24 @@ void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
 	if (ask && !acks)
 		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT, true, 0);
 	rds_conn_generation(cp, hs->has_gen ? hs->gen : 0);
-	rds_session_heard(&cp->conn->session, hs, cp->conn->nr_paths);
+	rds_session_heard(&cp->conn->session, hs, RDS_OFFERED_PATHS);
+	if (rds_handshake_paths(hs))
+		rds_lanes_raise(cp->conn);
+	else
+		rds_lanes_end(cp->conn);
 	if (rds_txq_heard(&cp->txq, acks, ask, have))
 		rds_cpath_kick(cp);
 	if (rds_txq_undecided(&cp->txq, &since))
 		rds_cpath_control(cp, RDS_PATH_ANSWER_TIME);
+}
+
+void rds_conn_misplaced(struct rds_path *path, const struct rds_handshake *hs)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	rds_conn_generation(cp, hs->gen);
+	rds_session_heard(&cp->conn->session, hs, RDS_OFFERED_PATHS);
+	rds_path_lost(path, RDS_DROP_WRONG_PATH);
 }
 
 /*
@@ -119,9 +143,15 @@ void rds_conn_await_answer(struct rds_cpath *cp)
 		rds_cpath_control(cp, wait);
 		return;
 	}
+	/* The first path tells whether the peer answers at all. */
+	if (cp->pub.index) {
+		rds_path_lost(&cp->pub, RDS_DROP_WRONG_PATH);
+		return;
+	}
 	if (!rds_txq_silent(&cp->txq))
 		return;
 	rds_session_silent(&cp->conn->session);
+	rds_lanes_end(cp->conn);
 	rds_cpath_kick(cp);
 }
 
@@ -166,7 +196,7 @@ static struct rds_message *conn_make_map(struct rds_conn *conn)
  */
 static struct rds_message *conn_make_handshake(struct rds_cpath *cp, bool ask)
 {
-	u32 caps = RDS_CAP_BITS_ACK;
+	u32 caps = conn_caps(cp);
 	struct rds_message *m;
 
 	m = rds_message_kernel(0, ask ? RDS_PROBE_PORT : RDS_PING_PORT,
@@ -180,7 +210,7 @@ static struct rds_message *conn_make_handshake(struct rds_cpath *cp, bool ask)
 		m->tx.hdr->ack = cpu_to_be64(READ_ONCE(cp->rx.delivered));
 	else if (READ_ONCE(cp->txq.late))
 		caps |= RDS_CAP_BITS_LATE;
-	rds_handshake_build(m->tx.hdr->exthdr, cp->conn->nr_paths,
+	rds_handshake_build(m->tx.hdr->exthdr, RDS_OFFERED_PATHS,
 			    rds_generation(&cp->pub), false, caps);
 	rds_stats_inc(cp->conn->rn, send_pong);
 	return m;

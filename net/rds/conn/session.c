@@ -70,6 +70,7 @@ void rds_session_heard(struct rds_session *s, const struct rds_handshake *hs,
 	spin_lock_bh(&s->lock);
 	WRITE_ONCE(s->kind, rds_handshake_acks(hs) ? RDS_PEER_ACKS :
 						     RDS_PEER_OLD);
+	WRITE_ONCE(s->paths, rds_handshake_paths(hs));
 	if (hs->has_npaths)
 		s->npaths = clamp_t(unsigned int, hs->npaths, 1, max);
 	else if (!s->npaths)
@@ -82,6 +83,7 @@ void rds_session_silent(struct rds_session *s)
 {
 	spin_lock_bh(&s->lock);
 	WRITE_ONCE(s->kind, RDS_PEER_SILENT);
+	WRITE_ONCE(s->paths, false);
 	/* The next connection asks again: the network may have been down. */
 	s->npaths = 0;
 	s->asked = false;

@@ -8,8 +8,8 @@
  *
  * Lifetime: part of the connection.
  *
- * Locks: rds_session.lock guards all fields; `same` and `kind` are also read
- * without it.
+ * Locks: rds_session.lock guards all fields; `same`, `kind` and `paths` are also
+ * read without it.
  * rds_cong_map.lock is taken inside.
  */
 #ifndef _RDS_CONN_SESSION_H
@@ -30,6 +30,8 @@ struct rds_handshake;
  * @npaths: number of paths that the peer agreed to, 0 while unknown
  * @asked: a handshake ping with a number is sent and not answered
  * @kind: kind of the peer; also read without the lock
+ * @paths: the peer takes connections of further paths, and tells the index of
+ *	its own; also read without the lock
  * @same: by its generation number the peer is this namespace: maps are not sent
  */
 struct rds_session {
@@ -38,6 +40,7 @@ struct rds_session {
 	u8		npaths;
 	bool		asked;
 	bool		same;
+	bool		paths;
 	enum rds_peer_kind kind;
 };
 

@@ -10,8 +10,10 @@
 
 #include "ctl/internal.h"
 #include "netns.h"
+#include <net/rds/wire.h>
 
 static unsigned long one_jiffy = 1;
+static int max_paths = RDS_MAX_PATHS;
 
 enum {
 	CTL_RECONNECT_MIN,
@@ -19,6 +21,7 @@ enum {
 	CTL_UNACKED_PACKETS,
 	CTL_UNACKED_BYTES,
 	CTL_PING_ENABLE,
+	CTL_PATHS,
 	CTL_NR
 };
 
@@ -57,6 +60,14 @@ static const struct ctl_table sysctl_template[CTL_NR + 1] = {
 		.mode		= 0644,
 		.proc_handler	= proc_dointvec,
 	},
+	[CTL_PATHS] = {
+		.procname	= "paths",
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec_minmax,
+		.extra1		= SYSCTL_ONE,
+		.extra2		= &max_paths,
+	},
 };
 
 static void sysctl_defaults(struct rds_net_sysctl *s)
@@ -66,6 +77,7 @@ static void sysctl_defaults(struct rds_net_sysctl *s)
 	s->max_unacked_packets = 8;
 	s->max_unacked_bytes = 16 << 20;
 	s->ping_enable = 1;
+	s->paths = 1;
 }
 
 /*
@@ -82,6 +94,7 @@ static void sysctl_bind(struct ctl_table *table, struct rds_net_sysctl *s)
 	table[CTL_UNACKED_PACKETS].data = &s->max_unacked_packets;
 	table[CTL_UNACKED_BYTES].data = &s->max_unacked_bytes;
 	table[CTL_PING_ENABLE].data = &s->ping_enable;
+	table[CTL_PATHS].data = &s->paths;
 }
 
 /**

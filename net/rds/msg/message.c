@@ -269,6 +269,7 @@ bool rds_message_renew_header(struct rds_message *m)
 		return false;
 	}
 	*hdr = *m->tx.hdr;
+	hdr->seq = cpu_to_be64(m->seq);
 	hdr->flags |= RDS_WIRE_F_RETRANSMITTED;
 	rds_message_drop_ack(hdr);
 	page = virt_to_head_page(hdr);

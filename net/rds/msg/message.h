@@ -138,8 +138,8 @@ void rds_message_free(struct rds_message *m);
  * rds_message_renew_header - give a message that is sent again another header
  * @m: message, begun over an earlier connection
  *
- * The new header is a copy in other memory, flagged as retransmitted, and without
- * what was only for the earlier connection.  The old one stays as it is for as
+ * The new header is a copy in other memory, with the present number, flagged as
+ * retransmitted, and without what was only for the earlier connection.  The old one stays as it is for as
  * long as a transport refers to its page.
  *
  * Context: any but hard interrupts; the caller owns the message, or holds the

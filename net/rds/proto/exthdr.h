@@ -78,6 +78,21 @@ static inline bool rds_handshake_late(const struct rds_handshake *hs)
 	return hs->caps & RDS_CAP_BITS_LATE;
 }
 
+/*
+ * Does the peer take connections of several paths?  It acknowledges by number, as
+ * messages of a path that it misplaced have to be sent again.
+ */
+static inline bool rds_handshake_paths(const struct rds_handshake *hs)
+{
+	return hs->caps & RDS_CAP_BITS_PATHS && rds_handshake_acks(hs);
+}
+
+/* Index of the path at the peer, if it has several */
+static inline unsigned int rds_handshake_index(const struct rds_handshake *hs)
+{
+	return (hs->caps & RDS_CAP_BITS_INDEX) >> RDS_CAP_BITS_INDEX_SHIFT;
+}
+
 void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
 			 bool sport_idx, u32 caps);
 void rds_handshake_parse(const u8 area[RDS_EXTHDR_SPACE],

@@ -164,6 +164,17 @@ static bool rx_outdated(const struct rds_rx_state *rx,
 }
 
 /*
+ * Is the connection another path of the peer?  Its numbers mean nothing here,
+ * and it is never acknowledged what came over it.
+ */
+static bool rx_is_misplaced(const struct rds_rx_state *rx,
+			    const struct rds_handshake *hs)
+{
+	return rds_handshake_paths(hs) &&
+	       rds_handshake_index(hs) != rx->path->index;
+}
+
+/*
  * Apply a handshake.  One with a number is accepted, so the number expected is
  * right already; a lower one would let in repeats of what the new incarnation
  * sent before its handshake.
@@ -174,6 +185,11 @@ static void rx_handshake(struct rds_rx_state *rx,
 {
 	if (hs->unknown)
 		rds_drop(rx->rn->net, RDS_DROP_BAD_HANDSHAKE);
+	if (rx_is_misplaced(rx, hs)) {
+		rx->misplaced = true;
+		rx->ops->misplaced(rx->path, hs);
+		return;
+	}
 	if (!hdr->seq && rx_outdated(rx, hs))
 		rds_rx_state_forget(rx);
 	if (hs->gen)
@@ -368,6 +384,10 @@ void rds_rx_deliver(struct rds_rx_batch *batch, struct rds_incoming *inc,
 
 	rx->heard = true;
 	inc->seq = seq;
+	if (unlikely(rx->misplaced)) {
+		rds_rx_free(inc);
+		return;
+	}
 	if (rds_header_is_cong_map(hdr->flags)) {
 		rx_map(rx, inc);
 	} else if (seq || !rx_unnumbered(rx, hdr)) {

@@ -34,6 +34,9 @@ struct rds_probe_ops {
 	 */
 	void (*handshake)(struct rds_path *path, const struct rds_handshake *hs,
 			  bool ask, u64 have);
+	/* The connection belongs to another path of the peer: end it. */
+	void (*misplaced)(struct rds_path *path,
+			  const struct rds_handshake *hs);
 	/* The peer has delivered all messages up to the number @seq. */
 	void (*acked)(struct rds_path *path, u64 seq);
 	/* Acknowledge what is delivered, @now or a moment later. */
@@ -49,6 +52,8 @@ struct rds_probe_ops {
  * @ops: functions for pings and handshakes
  * @heard: a message arrived over the present connection
  * @begun: one of them had a number, and was no duplicate
+ * @misplaced: the present connection belongs to another path of the peer: its
+ *	messages are dropped, and come again over another connection
  * @mapped: the path is counted as a source of @fmap, see rds_cong_source_add()
  * @by_number: the peer takes acknowledgements by number over the present
  *	connection, and its numbers never fall
@@ -70,6 +75,7 @@ struct rds_rx_state {
 	const struct rds_probe_ops	*ops;
 	bool				heard;
 	bool				begun;
+	bool				misplaced;
 	bool				mapped;
 	bool				by_number;
 	bool				ack_armed;
@@ -101,6 +107,7 @@ static inline void rds_rx_state_end(struct rds_rx_state *rx)
 {
 	rx->by_number = false;
 	rx->begun = false;
+	rx->misplaced = false;
 	rds_rx_state_paid(rx);
 }
 

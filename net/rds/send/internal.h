@@ -40,6 +40,9 @@ static inline unsigned int rds_txq_kept_size(const struct rds_message *m)
 	return m->tx.bytes + sizeof(*m);
 }
 
+/* A message was retired: was it the last one ahead of the fence? */
+void rds_fence_look(struct rds_txq *txq);
+
 /* Give the memory that is set aside for uncharged messages back. */
 void rds_txq_return_room(struct rds_txq *txq);
 
@@ -68,6 +71,8 @@ static inline void rds_txq_unlink(struct rds_txq *txq, struct rds_message *m,
 	if (unlikely(m->request))
 		rds_request_detach(m->request);
 	list_move_tail(&m->tx.list, done);
+	if (unlikely(txq->fence))
+		rds_fence_look(txq);
 }
 
 /*

@@ -24,6 +24,7 @@ void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
 	txq->batch.head = &txq->sending;
 	txq->batch.cur = NULL;
 	txq->next_seq = 1;
+	txq->lanes = 1;
 	txq->make = make;
 	txq->delivered = delivered;
 	init_waitqueue_head(&txq->idle);
@@ -138,7 +139,8 @@ static void txq_begin(struct rds_txq *txq, enum rds_peer_kind peer)
 	txq->acks = false;
 	txq->ack_sent = 0;
 	txq->asked = 0;
-	txq->due = txq->make ? RDS_DUE_MAP : 0;
+	/* Of the maps that two paths carry, an older one could come last. */
+	txq->due = txq->make && !txq->path->index ? RDS_DUE_MAP : 0;
 	if (txq->greeted) {
 		txq->met = true;
 		txq->due |= RDS_DUE_GREETING;
@@ -224,10 +226,14 @@ void rds_txq_rewind(struct rds_txq *txq)
 	struct rds_message *m, *next;
 	LIST_HEAD(again);
 	LIST_HEAD(done);
+	u64 fence;
 
 	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
 	WARN_ON_ONCE(txq->open || txq->busy);
+	/* The lists are not in order before the end. */
+	fence = txq->fence;
+	txq->fence = 0;
 	if (txq->batch.off)
 		rds_tx_to_message(txq->batch.cur)->flags |= RDS_MSG_STARTED;
 	list_splice_tail_init(&txq->kept, &again);
@@ -248,6 +254,9 @@ void rds_txq_rewind(struct rds_txq *txq)
 		}
 	}
 	list_splice(&again, &txq->queue);
+	txq->fence = fence;
+	if (fence)
+		rds_fence_look(txq);
 	txq->batch.cur = NULL;
 	txq->batch.off = 0;
 	spin_unlock_bh(&txq->lock);

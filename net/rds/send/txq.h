@@ -46,12 +46,6 @@ struct rds_net;
 struct rds_sock;
 
 /*
- * Probes that the lists of one path may hold; further ones are dropped and
- * counted.
- */
-#define RDS_TXQ_MAX_PROBES	1024
-
-/*
  * Messages of the queue's own that are due, in the order in which they go.
  * They have no number, and are of one connection only.
  */
@@ -95,6 +89,10 @@ typedef struct rds_message *rds_txq_make_fn(struct rds_path *path,
  * @busy: a transmitter is inside the gate
  * @blocked: the transport has no room; rds_path_writable() clears the flag
  * @held: messages wait until the peer has said which ones it has
+ * @fenced: messages wait for the fence of the first lane
+ * @lanes: number of lanes that senders have to know, see rds_txq_send()
+ * @fence: messages with lower numbers go before those of other lanes; 0 for none
+ * @at_fence: called under the lock when there is none any more; may not sleep
  * @greeted: the present connection began with a handshake
  * @dropped: that handshake is a duplicate for an old peer
  * @late: a connection began without a handshake; never cleared
@@ -133,6 +131,8 @@ struct rds_txq {
 	u64			ack_sent;
 	u64			asked;
 	const u64		*delivered;
+	u64			fence;
+	void			(*at_fence)(struct rds_path *path);
 	u64			map_end;
 	unsigned int		nr_probes;
 	unsigned int		nr_again;
@@ -140,6 +140,8 @@ struct rds_txq {
 	bool			busy;
 	bool			blocked;
 	bool			held;
+	bool			fenced;
+	u8			lanes;
 	bool			greeted;
 	bool			dropped;
 	bool			late;
@@ -168,6 +170,7 @@ enum rds_txq_state {
 	RDS_TXQ_WAITS,		/* the transport has no room, or the gate is closed */
 	RDS_TXQ_MORE,		/* messages are left: the worker has to call rds_txq_run() */
 	RDS_TXQ_GONE,		/* not queued: the path is being destroyed */
+	RDS_TXQ_MOVED,		/* not queued: the lanes have changed */
 };
 
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
@@ -180,14 +183,16 @@ void rds_txq_destroy(struct rds_txq *txq);
 /**
  * rds_txq_send - queue a message, and transmit it or leave it to the worker
  * @txq: queue
- * @m: message, numbered here; owned by the queue unless RDS_TXQ_GONE is
- *	returned
+ * @m: message, numbered here; owned by the queue unless RDS_TXQ_GONE or
+ *	RDS_TXQ_MOVED is returned
+ * @lanes: number of lanes from which the sender chose this queue
  *
  * Context: process, may sleep, no locks held.
  * Return: RDS_TXQ_MORE also if the message is part of a stream, which the
  * worker transmits.
  */
-enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m);
+enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m,
+				unsigned int lanes);
 
 /**
  * rds_txq_add - queue a message
@@ -201,7 +206,7 @@ void rds_txq_add(struct rds_txq *txq, struct rds_message *m);
 /**
  * rds_txq_add_probe - queue a probe, or free it
  * @txq: queue
- * @m: probe, numbered here; freed if the lists hold RDS_TXQ_MAX_PROBES or the
+ * @m: probe, numbered here; freed if the lists hold too many or the
  *	path is being destroyed, else owned by the queue
  *
  * Context: any but hard interrupts.
@@ -294,7 +299,5 @@ void rds_txq_visit(struct rds_txq *txq, bool started,
 
 /* Number of the next message that is queued */
 u64 rds_txq_next_seq(struct rds_txq *txq);
-
-extern unsigned int rds_send_batch_count;
 
 #endif

@@ -16,7 +16,13 @@
 /* Headers that are renewed without dropping the lock */
 #define RENEW_AT_ONCE	64
 
-unsigned int rds_send_batch_count = 1024;
+/*
+ * Probes that the lists of one path may hold; further ones are dropped and
+ * counted.
+ */
+#define TXQ_MAX_PROBES	1024
+
+static unsigned int rds_send_batch_count = 1024;
 module_param_named(send_batch_count, rds_send_batch_count, uint, 0444);
 MODULE_PARM_DESC(send_batch_count,
 		 "messages one transmitter sends before it hands over; 0 means no limit");
@@ -77,7 +83,7 @@ EXPORT_SYMBOL_NS_GPL(rds_tx_advance, RDS_NS);
 static bool txq_has_work(const struct rds_txq *txq)
 {
 	return txq->due || !list_empty(&txq->sending) ||
-	       (!list_empty(&txq->queue) && !txq->held);
+	       (!list_empty(&txq->queue) && !txq->held && !txq->fenced);
 }
 
 /* Become the transmitter, unless there is one or it could not send anything. */
@@ -115,7 +121,7 @@ static void txq_leave(struct rds_txq *txq)
 static void txq_refill(struct rds_txq *txq)
 {
 	lockdep_assert_held(&txq->lock);
-	if (list_empty(&txq->queue) || txq->held)
+	if (list_empty(&txq->queue) || txq->held || txq->fenced)
 		return;
 	if (!txq->batch.cur)
 		txq->batch.cur = list_first_entry(&txq->queue,
@@ -409,12 +415,16 @@ static bool txq_hand_over(struct rds_txq *txq, const struct rds_message *m)
 	return rds_sock_streams(m->owner, &txq->last_send);
 }
 
-enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m)
+enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m,
+				unsigned int lanes)
 {
 	spin_lock_bh(&txq->lock);
-	if (unlikely(txq->gone)) {
+	if (unlikely(txq->gone || txq->lanes != lanes)) {
+		enum rds_txq_state state = txq->gone ? RDS_TXQ_GONE :
+						       RDS_TXQ_MOVED;
+
 		spin_unlock_bh(&txq->lock);
-		return RDS_TXQ_GONE;
+		return state;
 	}
 	txq_append(txq, m);
 	if (txq_hand_over(txq, m)) {
@@ -444,7 +454,7 @@ bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m)
 
 	m->flags |= RDS_MSG_PROBE;
 	spin_lock_bh(&txq->lock);
-	if (txq->gone || txq->nr_probes >= RDS_TXQ_MAX_PROBES) {
+	if (txq->gone || txq->nr_probes >= TXQ_MAX_PROBES) {
 		spin_unlock_bh(&txq->lock);
 		rds_drop(txq->rn->net, RDS_DROP_PONG_LIMIT);
 		rds_message_free(m);

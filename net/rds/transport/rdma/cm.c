@@ -449,7 +449,7 @@ static bool request_hand_on(struct rdma_cm_id *id,
 		rds_drop(net, RDS_DROP_SELF_CONNECT);
 		return false;
 	}
-	if (rds_path_incoming(&rds_rdma_transport, net, addr, conn))
+	if (rds_path_incoming(&rds_rdma_transport, net, addr, 0, conn))
 		return true;
 	rds_rdma_stats_inc(net, ib_connect_raced);
 	return false;

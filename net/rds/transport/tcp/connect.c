@@ -6,6 +6,7 @@
 #include <linux/inetdevice.h>
 #include <linux/ipv6.h>
 #include <linux/netdevice.h>
+#include <linux/random.h>
 #include <linux/tcp.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
@@ -27,6 +28,8 @@
  * when to dial again.
  */
 #define RDS_TCP_SYN_RETRIES	11
+/* Ports that one attempt tries to bind to */
+#define RDS_TCP_PORT_TRIES	64
 
 #if IS_ENABLED(CONFIG_IPV6)
 static bool addr_local_v6(struct net *net, const struct in6_addr *addr,
@@ -65,7 +68,7 @@ bool rds_tcp_addr_local(struct net *net, const struct in6_addr *addr, u32 scope)
  * The kernel picks the port at connect, so that connections to several peers
  * can share a port.
  */
-static int dial_bind(struct socket *sock, const struct rds_path_addr *addr)
+static int dial_bind_any(struct socket *sock, const struct rds_path_addr *addr)
 {
 	struct sockaddr_storage ss;
 	int len = rds_addr_write(&ss, &addr->laddr, 0, addr->ifindex);
@@ -74,6 +77,48 @@ static int dial_bind(struct socket *sock, const struct rds_path_addr *addr)
 	sock->ops->setsockopt(sock, SOL_IP, IP_BIND_ADDRESS_NO_PORT,
 			      KERNEL_SOCKPTR(&one), sizeof(one));
 	return kernel_bind(sock, (struct sockaddr_unsized *)&ss, len);
+}
+
+static int dial_bind_port(struct socket *sock, const struct rds_path_addr *addr,
+			  u16 port)
+{
+	struct sockaddr_storage ss;
+	int len = rds_addr_write(&ss, &addr->laddr, htons(port), addr->ifindex);
+
+	if (inet_is_local_reserved_port(sock_net(sock->sk), port))
+		return -EADDRINUSE;
+	return kernel_bind(sock, (struct sockaddr_unsized *)&ss, len);
+}
+
+/*
+ * Bind to a port of the local range that tells the index of the path.  Ports are
+ * shared with connections to other peers; a listener, or the last connection to
+ * the same peer, may hold one.
+ */
+static int dial_bind_index(struct socket *sock, const struct rds_path *path)
+{
+	int low, high, first, groups, i, err = -EADDRINUSE;
+	u32 start;
+
+	inet_get_local_port_range(path->net, &low, &high);
+	first = round_up(low, RDS_MAX_PATHS) + path->index;
+	groups = (high - first) / RDS_MAX_PATHS + 1;
+	if (first > high)
+		return -EADDRINUSE;
+	sock_set_reuseaddr(sock->sk);
+	start = get_random_u32_below(groups);
+	for (i = 0; i < min(groups, RDS_TCP_PORT_TRIES) && err == -EADDRINUSE;
+	     i++)
+		err = dial_bind_port(sock, path->addr,
+				     first + (start + i) % groups *
+						     RDS_MAX_PATHS);
+	return err;
+}
+
+static int dial_bind(struct socket *sock, const struct rds_path *path)
+{
+	return rds_path_shows_index(path) ? dial_bind_index(sock, path) :
+					    dial_bind_any(sock, path->addr);
 }
 
 /* Let TCP repeat its SYN after RDS_TCP_SYN_TIME, and look again after that. */
@@ -183,7 +228,7 @@ int rds_tcp_path_connect(struct rds_path *path)
 	rds_tcp_sock_attach(ts);
 	release_sock(sk);
 
-	err = dial_bind(ts->sock, path->addr);
+	err = dial_bind(ts->sock, path);
 	if (!err)
 		err = dial_start(ts, path->addr);
 	if (err)

@@ -267,7 +267,8 @@ static void accept_one(struct rds_tcp_net *tn, struct socket *sock)
 		return;
 	}
 	rds_tcp_tune(tn, sock);
-	if (rds_path_incoming(&rds_tcp_transport, tn->net, &addr, ts))
+	if (rds_path_incoming(&rds_tcp_transport, tn->net, &addr,
+			      ntohs(inet_sk(sock->sk)->inet_dport), ts))
 		return;
 	rds_tcp_stat_inc(tn, tcp_connect_raced);
 	rds_tcp_refuse(tn->net, ts);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Lanes: the paths over which this host distributes the messages that it sends
+ * to one peer.
+ *
+ * A flow is the messages from one port to another of the two addresses of a
+ * connection.  All messages of a flow take the same lane, so they stay in order.
+ * Each host chooses lanes for what it sends, and takes from the peer what comes
+ * over any path.  There is one lane until the peer has said that it takes
+ * connections of further paths (wire.rst), and one again when the peer is replaced
+ * by a host that does not.
+ *
+ * Paths beyond the first are made when a message or a connection of the peer
+ * needs them, and live as long as the connection.
+ *
+ * Locks: rds_lanes.lock guards `nr`, `waiting` and the entries of
+ * rds_conn.paths, and is held while queues are told of another number of lanes.
+ * It is taken inside the control mutex of a path, and outside rds_txq.lock.
+ * `nr` is also read without it: rds_txq_send() refuses a message whose sender
+ * read another number than the queue was told.
+ */
+#ifndef _RDS_CONN_LANE_H
+#define _RDS_CONN_LANE_H
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+struct rds_conn;
+struct rds_cpath;
+struct rds_message;
+struct rds_path;
+
+/**
+ * struct rds_lanes - lanes of a connection
+ * @lock: see Locks
+ * @nr: number of lanes, a power of two
+ * @waiting: lanes beyond the first wait for the fence of the first
+ */
+struct rds_lanes {
+	spinlock_t	lock;
+	u8		nr;
+	bool		waiting;
+};
+
+void rds_lanes_init(struct rds_lanes *lanes);
+
+/**
+ * rds_conn_path - get a path of a connection
+ * @conn: connection
+ * @index: number of the path, less than RDS_MAX_PATHS
+ *
+ * Context: any.
+ * Return: the path, valid as long as the connection, or NULL if it was not made;
+ * path 0 always exists.
+ */
+struct rds_cpath *rds_conn_path(const struct rds_conn *conn,
+				unsigned int index);
+
+/* Get a path, and make it if necessary.  Process context.  NULL without memory. */
+struct rds_cpath *rds_conn_make_path(struct rds_conn *conn, unsigned int index);
+
+/**
+ * rds_conn_lane - get the path for a message
+ * @conn: connection
+ * @m: message
+ * @nr: set to the number of lanes that the choice is for, for rds_txq_send()
+ *
+ * Context: process, may sleep.
+ * Return: the path, or NULL without memory.
+ */
+struct rds_cpath *rds_conn_lane(struct rds_conn *conn,
+				const struct rds_message *m, unsigned int *nr);
+
+/* Wait until queues have been told of a change.  A message was refused for it. */
+void rds_lanes_settle(struct rds_conn *conn);
+
+/* Index of the path of a connection that the peer opened, by its source port */
+unsigned int rds_conn_index_of(const struct rds_conn *conn, u16 port);
+
+/*
+ * The peer takes connections of further paths: use lanes as the sysctl says; or
+ * it does not any more: end further paths, whose messages the first takes over.
+ */
+void rds_lanes_raise(struct rds_conn *conn);
+void rds_lanes_end(struct rds_conn *conn);
+
+/* The first lane has passed its fence, see rds_txq.at_fence. */
+void rds_lanes_at_fence(struct rds_path *path);
+
+/*
+ * The control worker of a path: let the other lanes transmit once the first has
+ * passed its fence; and if the peer has one path, use one lane once the other
+ * paths are down.
+ */
+void rds_lanes_step(struct rds_cpath *cp);
+
+#endif
