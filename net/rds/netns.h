@@ -89,7 +89,8 @@ extern unsigned int rds_net_id;
 
 struct rds_net *rds_net(const struct net *net);
 
-#define rds_stats_add(rn, field, n)	this_cpu_add((rn)->counters->stats.field, n)
+#define rds_stats_add(rn, field, n) \
+	this_cpu_add((rn)->counters->stats.field, n)
 #define rds_stats_inc(rn, field)	rds_stats_add(rn, field, 1)
 
 #endif

@@ -9,9 +9,9 @@
 #define __rds_gfp(dummy, gfp, ...)	gfp
 #define rds_gfp(...)			__rds_gfp(0, ##__VA_ARGS__, GFP_KERNEL)
 
-#define kzalloc_obj(what, ...)							\
+#define kzalloc_obj(what, ...)						\
 	((typeof(what) *)kzalloc(sizeof(what), rds_gfp(__VA_ARGS__)))
-#define kzalloc_objs(what, n, ...)						\
+#define kzalloc_objs(what, n, ...)					\
 	((typeof(what) *)kcalloc(n, sizeof(what), rds_gfp(__VA_ARGS__)))
 #endif
 

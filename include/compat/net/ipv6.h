@@ -7,7 +7,8 @@
 /* Kernels in which IPv6 can be a module offer its functions in a table. */
 #ifdef RDS_HAVE_IPV6_STUBS
 #include <net/ipv6_stubs.h>
-#define ip6_dst_lookup_flow(net, sk, fl6, dst)	ipv6_stub->ipv6_dst_lookup_flow(net, sk, fl6, dst)
+#define ip6_dst_lookup_flow(net, sk, fl6, dst) \
+	ipv6_stub->ipv6_dst_lookup_flow(net, sk, fl6, dst)
 #endif
 
 #endif

@@ -9,7 +9,8 @@
  * does not count.
  */
 #ifndef RDS_HAVE_NET_SYSCTL_SZ
-#define register_net_sysctl_sz(net, path, table, n)	register_net_sysctl(net, path, table)
+#define register_net_sysctl_sz(net, path, table, n) \
+	register_net_sysctl(net, path, table)
 #endif
 
 #endif

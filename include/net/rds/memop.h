@@ -40,8 +40,10 @@ struct rds_path;
 
 /* Rights of a peer to the memory of a key */
 #define RDS_MR_REMOTE_READ	BIT(0)
-#define RDS_MR_REMOTE_WRITE	BIT(1)	/* and atomic operations, if the device has them */
-#define RDS_MR_USE_ONCE		BIT(2)	/* the first use ends the key, if the device can do that */
+/* and atomic operations, if the device has them */
+#define RDS_MR_REMOTE_WRITE	BIT(1)
+/* the first use ends the key, if the device can do that */
+#define RDS_MR_USE_ONCE		BIT(2)
 
 /*
  * Set in the offset of a key that ends with its first use and whose device
@@ -156,9 +158,12 @@ struct rds_tx_request {
 enum rds_operation_status {
 	RDS_OP_SUCCESS		= 0,	/* carried out, exactly once */
 	RDS_OP_REMOTE_ERROR	= 1,	/* refused by the device of the peer */
-	RDS_OP_CANCELED		= 2,	/* cancelled before it was posted; set by the core only */
-	RDS_OP_DROPPED		= 3,	/* connection lost: carried out at most once */
-	RDS_OP_OTHER_ERROR	= 4,	/* any other failure: carried out at most once */
+	/* cancelled before it was posted; set by the core only */
+	RDS_OP_CANCELED		= 2,
+	/* connection lost: carried out at most once */
+	RDS_OP_DROPPED		= 3,
+	/* any other failure: carried out at most once */
+	RDS_OP_OTHER_ERROR	= 4,
 };
 
 /**

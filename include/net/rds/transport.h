@@ -12,7 +12,7 @@
  * Order of calls for one path:
  *
  *	path_init
- *	  { path_connect | path_attach }  ->  rds_path_up()  ->  xmit ...  ->  path_close
+ *	  { path_connect | path_attach } -> rds_path_up() -> xmit -> path_close
  *	    ... any number of times ...
  *	path_free
  *
@@ -57,14 +57,22 @@ struct rds_txq;
  * Properties of a transport; the core tests these bits and never the name of a
  * transport.
  */
-#define RDS_CAP_MULTIPATH	BIT(0)	/* takes part in the handshake of paths */
-#define RDS_CAP_ZCOPY_TX	BIT(1)	/* MSG_ZEROCOPY: user pages are used until acknowledged */
-#define RDS_CAP_NETNS		BIT(2)	/* serves namespaces other than the initial one */
-#define RDS_CAP_PREFER_LOOP	BIT(3)	/* leaves local destinations to loopback */
-#define RDS_CAP_SMALLER_DIALS	BIT(4)	/* only the smaller address dials (protocol.rst 3.1) */
-#define RDS_CAP_LOCAL_ONLY	BIT(5)	/* reaches this namespace only; no maps are sent */
-#define RDS_CAP_OWNS_ACK	BIT(6)	/* fills ack, credit and checksum of headers */
-#define RDS_CAP_LARGER_WINS	BIT(7)	/* of crossed attempts, that of the larger address wins */
+/* takes part in the handshake of paths */
+#define RDS_CAP_MULTIPATH	BIT(0)
+/* MSG_ZEROCOPY: user pages are used until acknowledged */
+#define RDS_CAP_ZCOPY_TX	BIT(1)
+/* serves namespaces other than the initial one */
+#define RDS_CAP_NETNS		BIT(2)
+/* leaves local destinations to loopback */
+#define RDS_CAP_PREFER_LOOP	BIT(3)
+/* only the smaller address dials (protocol.rst 3.1) */
+#define RDS_CAP_SMALLER_DIALS	BIT(4)
+/* reaches this namespace only; no maps are sent */
+#define RDS_CAP_LOCAL_ONLY	BIT(5)
+/* fills ack, credit and checksum of headers */
+#define RDS_CAP_OWNS_ACK	BIT(6)
+/* of crossed attempts, that of the larger address wins */
+#define RDS_CAP_LARGER_WINS	BIT(7)
 
 /**
  * struct rds_path_addr - identity of a connection within a namespace and
@@ -270,12 +278,11 @@ bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
 		       void *handle);
 
 /**
- * rds_path_shows_index - ask whether the source port has to tell the index
+ * rds_path_shows_index - ask whether the source port tells the index
  * @path: path that is about to connect
  *
  * Context: any.
- * Return: whether the remainder of the source port, divided by RDS_MAX_PATHS,
- * has to be the index of the path.
+ * Return: whether the source port modulo RDS_MAX_PATHS has to be the index.
  */
 bool rds_path_shows_index(const struct rds_path *path);
 

@@ -16,18 +16,26 @@
 #endif
 
 #define RDS_TCP_PORT		16385	/* TCP port of every listener */
-#define RDS_PING_PORT		0	/* RDS port of the in-kernel ping responder */
-#define RDS_PROBE_PORT		1	/* RDS port that multipath handshakes come from */
+/* RDS port of the in-kernel ping responder */
+#define RDS_PING_PORT		0
+/* RDS port that multipath handshakes come from */
+#define RDS_PROBE_PORT		1
 
 #define RDS_MAX_MSG_SIZE	(1024U * 1024)	/* payload of one message */
-#define RDS_CONG_MAP_BYTES	8192	/* one bit for each of the 65536 ports */
+/* one bit for each of the 65536 ports */
+#define RDS_CONG_MAP_BYTES	8192
 #define RDS_EXTHDR_SPACE	16
-#define RDS_MAX_PATHS		8	/* largest number of paths between two addresses */
+/* largest number of paths between two addresses */
+#define RDS_MAX_PATHS		8
 
 /* Bits of rds_wire_header.flags */
-#define RDS_WIRE_F_CONG			0x01	/* congestion map, if it is the only bit set */
-#define RDS_WIRE_F_ACK_REQUIRED		0x02	/* to a peer that acknowledges by number */
-#define RDS_WIRE_F_RETRANSMITTED	0x04	/* sent before; may be dropped as a duplicate */
+
+/* congestion map, if it is the only bit set */
+#define RDS_WIRE_F_CONG			0x01
+/* to a peer that acknowledges by number */
+#define RDS_WIRE_F_ACK_REQUIRED		0x02
+/* sent before; may be dropped as a duplicate */
+#define RDS_WIRE_F_RETRANSMITTED	0x04
 #define RDS_WIRE_F_EXTHDR		0x20	/* RDMA only, advisory */
 
 /**
@@ -82,20 +90,28 @@ enum rds_ext_type {
 	RDS_EXT_RDMA_BYTES	= 4,
 	RDS_EXT_NPATHS		= 5,
 	RDS_EXT_GEN_NUM		= 6,
-	RDS_EXT_CAP_BITS	= 7,	/* Oracle's kernel in data, this module in handshakes */
+	/* Oracle's kernel in data, this module in handshakes */
+	RDS_EXT_CAP_BITS	= 7,
 	RDS_EXT_SPORT_IDX	= 8,
-	RDS_EXT_CSUM		= 9,	/* Oracle's kernel, not in handshakes: payload checksum */
-	RDS_EXT_MAX		= 16,	/* this type and larger ones end the list of elements */
+	/* Oracle's kernel, not in handshakes: payload checksum */
+	RDS_EXT_CSUM		= 9,
+	/* this type and larger ones end the list of elements */
+	RDS_EXT_MAX		= 16,
 };
 
 /*
- * Bits of CAP_BITS in a handshake.  Bit 0 is Oracle's, and the highest byte is 0,
- * so that a peer which does not know the element stops there.
+ * Bits of CAP_BITS in a handshake.  Bit 0 is Oracle's, and the highest byte is
+ * 0, so that a peer which does not know the element stops there.
  */
-#define RDS_CAP_BITS_ACK	0x00000100	/* acknowledges messages by number, over TCP, too */
-#define RDS_CAP_BITS_LATE	0x00000200	/* messages may have come before any greeting */
-#define RDS_CAP_BITS_PATHS	0x00000400	/* takes connections of further paths */
-#define RDS_CAP_BITS_INDEX	0x00070000	/* index of the path that the handshake travels on */
+
+/* acknowledges messages by number, over TCP, too */
+#define RDS_CAP_BITS_ACK	0x00000100
+/* messages may have come before any greeting */
+#define RDS_CAP_BITS_LATE	0x00000200
+/* takes connections of further paths */
+#define RDS_CAP_BITS_PATHS	0x00000400
+/* index of the path that the handshake travels on */
+#define RDS_CAP_BITS_INDEX	0x00070000
 #define RDS_CAP_BITS_INDEX_SHIFT 16
 
 /* Longest body of a known element: RDMA_DEST, RDMA_BYTES and CSUM */

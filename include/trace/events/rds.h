@@ -9,7 +9,10 @@
 
 #include <net/rds/transport.h>
 
-/* Export the values of enumerators, as programs that read the format of an event lack the names. */
+/*
+ * Export the values of enumerators, as programs that read the format of an
+ * event lack the names.
+ */
 #define RDS_TRACE_DROP_ENUM(id, name)	TRACE_DEFINE_ENUM(RDS_DROP_##id);
 TRACE_DEFINE_ENUM(RDS_DROP_NONE);
 RDS_DROP_REASONS(RDS_TRACE_DROP_ENUM)
@@ -51,17 +54,21 @@ TRACE_EVENT(rds_path_state,
 	),
 
 	TP_fast_assign(
-		memcpy(__entry->laddr, &path->addr->laddr, sizeof(struct in6_addr));
-		memcpy(__entry->faddr, &path->addr->faddr, sizeof(struct in6_addr));
+		memcpy(__entry->laddr, &path->addr->laddr,
+		       sizeof(struct in6_addr));
+		memcpy(__entry->faddr, &path->addr->faddr,
+		       sizeof(struct in6_addr));
 		__entry->index = path->index;
 		__entry->from = from;
 		__entry->to = to;
 		__entry->why = why;
 	),
 
-	TP_printk("%pI6c > %pI6c [%u] state %s -> %s why %s", __entry->laddr, __entry->faddr,
-		  __entry->index, rds_show_path_state(__entry->from),
-		  rds_show_path_state(__entry->to), rds_show_drop_reason(__entry->why))
+	TP_printk("%pI6c > %pI6c [%u] state %s -> %s why %s",
+		  __entry->laddr, __entry->faddr, __entry->index,
+		  rds_show_path_state(__entry->from),
+		  rds_show_path_state(__entry->to),
+		  rds_show_drop_reason(__entry->why))
 );
 
 TRACE_EVENT(rds_drop,
@@ -80,7 +87,8 @@ TRACE_EVENT(rds_drop,
 		__entry->why = why;
 	),
 
-	TP_printk("netns %u why %s", __entry->netns, rds_show_drop_reason(__entry->why))
+	TP_printk("netns %u why %s", __entry->netns,
+		  rds_show_drop_reason(__entry->why))
 );
 
 #endif

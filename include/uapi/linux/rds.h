@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ((GPL-2.0-only WITH Linux-syscall-note) OR BSD-2-Clause) */
 /*
- * User ABI of AF_RDS: numbers of options and control messages, and the records exchanged with the
- * kernel.  Every name, value and layout is frozen; selftests/abi compares all of them with the
- * header of the C library.  Integers are in host order, addresses and ports in network order.
+ * User ABI of AF_RDS: numbers of options and control messages, and the records
+ * exchanged with the kernel.  Every name, value and layout is frozen;
+ * selftests/abi compares all of them with the header of the C library.
+ * Integers are in host order, addresses and ports in network order.
  */
 #ifndef _LINUX_RDS_H
 #define _LINUX_RDS_H
@@ -34,8 +35,9 @@
 
 /*
  * Value of SO_RDS_TRANSPORT, on a socket that has its transport, which ends the
- * connection of two addresses; for administrators. The size tells it from a transport.
- * Layout and number are those of RDS_CONN_RESET in other implementations.
+ * connection of two addresses; for administrators.  The size tells it from a
+ * transport.  Layout and number are those of RDS_CONN_RESET in other
+ * implementations.
  */
 struct rds_reset {
 	__u8		tos;
@@ -70,9 +72,10 @@ typedef __u8 rds_tos_t;
 #define RDS_CMSG_ZCOPY_COMPLETION	13
 
 /*
- * Snapshots, read by getsockopt(SOL_RDS, id, ...).  The call returns the size of one record and
- * sets the length to the bytes of all records.  If the buffer is too small the call fails with
- * ENOSPC and sets the length to the bytes needed.
+ * Snapshots, read by getsockopt(SOL_RDS, id, ...).  The call returns the size
+ * of one record and sets the length to the bytes of all records.  If the buffer
+ * is too small the call fails with ENOSPC and sets the length to the bytes
+ * needed.
  */
 #define RDS_INFO_FIRST			10000
 #define RDS_INFO_COUNTERS		10000
@@ -124,7 +127,10 @@ struct rds6_info_connection {
 	__u8		flags;
 } __attribute__((packed));
 
-/* Flags of messages, for programs that print them; no kernel has set either flag. */
+/*
+ * Flags of messages, for programs that print them; no kernel has set either
+ * flag.
+ */
 #define RDS_INFO_MESSAGE_FLAG_ACK	0x01
 #define RDS_INFO_MESSAGE_FLAG_FAST_ACK	0x02
 
@@ -230,7 +236,9 @@ struct rds6_info_rdma_connection {
 	__u32		cache_allocs;
 };
 
-/* Points at which a received message is stamped, for SO_RDS_MSG_RXPATH_LATENCY. */
+/*
+ * Points at which a received message is stamped, for SO_RDS_MSG_RXPATH_LATENCY.
+ */
 enum rds_message_rxpath_latency {
 	RDS_MSG_RX_HDR_TO_DGRAM_START = 0,
 	RDS_MSG_RX_DGRAM_REASSEMBLE,
@@ -243,7 +251,10 @@ struct rds_rx_trace_so {
 	__u8	rx_trace_pos[RDS_MSG_RX_DGRAM_TRACE_MAX];
 };
 
-/* Times in rx_trace are in nanoseconds; the four bytes of padding before rx_trace are zero. */
+/*
+ * Times in rx_trace are in nanoseconds; the four bytes of padding before
+ * rx_trace are zero.
+ */
 struct rds_cmsg_rx_trace {
 	__u8	rx_traces;
 	__u8	rx_trace_pos[RDS_MSG_RX_DGRAM_TRACE_MAX];
@@ -251,11 +262,13 @@ struct rds_cmsg_rx_trace {
 };
 
 /*
- * Congestion monitor: ports are divided into 64 groups, and RDS_CMSG_CONG_UPDATE has a mask of the
- * groups in which a port may have become uncongested.
+ * Congestion monitor: ports are divided into 64 groups, and
+ * RDS_CMSG_CONG_UPDATE has a mask of the groups in which a port may have become
+ * uncongested.
  */
 #define RDS_CONG_MONITOR_SIZE		64
-#define RDS_CONG_MONITOR_BIT(port)	((unsigned int)(port) % RDS_CONG_MONITOR_SIZE)
+#define RDS_CONG_MONITOR_BIT(port) \
+	((unsigned int)(port) % RDS_CONG_MONITOR_SIZE)
 #define RDS_CONG_MONITOR_MASK(port)	(1ULL << RDS_CONG_MONITOR_BIT(port))
 
 /* Identifies registered memory of a peer; opaque to programs. */

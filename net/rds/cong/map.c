@@ -257,10 +257,12 @@ void rds_cong_source_del(struct rds_cong_map *map)
 /* Copy a changed bit of a mirrored map, under the lock of that map. */
 static void cong_mirror_fn(struct rds_cong_subscriber *sub, u16 port, bool on)
 {
-	struct rds_cong_map *to = container_of(sub, struct rds_cong_mirror, sub)
-					  ->to;
+	struct rds_cong_mirror *mirror =
+		container_of(sub, struct rds_cong_mirror, sub);
+	struct rds_cong_map *to = mirror->to;
 	bool flipped = false;
 
+	lockdep_assert_held(&mirror->from->lock);
 	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
 	if (!cong_flip(to, port, on, &flipped))
 		rds_drop(to->rn->net, RDS_DROP_NO_MEMORY);
@@ -281,9 +283,9 @@ void rds_cong_mirror_init(struct rds_cong_mirror *mirror,
 
 static void cong_mirror_start(struct rds_cong_mirror *mirror)
 {
+	struct rds_cong_map *to = mirror->to;
 	const unsigned long *bits =
 		rcu_dereference_protected(mirror->from->bits, true);
-	struct rds_cong_map *to = mirror->to;
 
 	lockdep_assert_held(&mirror->from->lock);
 	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);

@@ -142,12 +142,11 @@ static void conn_free(struct rds_conn *conn)
 {
 	atomic_t *nr = &conn->rn->conns->nr[conn->trans->type];
 	struct rds_net *rn = conn->rn;
+	struct rds_cpath *cp;
 	unsigned int i;
 
-	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		if (conn->paths[i])
-			rds_cpath_destroy(conn->paths[i]);
-	}
+	rds_conn_for_each_path(conn, i, cp)
+		rds_cpath_destroy(cp);
 	conn_put_maps(conn);
 	kmem_cache_free(conn_cache, conn);
 	atomic_dec(&rn->nr_conns);
@@ -194,7 +193,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn,
 	conn->trans = trans;
 	conn->addr = *addr;
 	rds_session_init(&conn->session);
-	rds_lanes_init(&conn->lanes);
+	rds_lanes_init(&conn->lanes, READ_ONCE(rn->sysctl.paths));
 	INIT_RCU_WORK(&conn->free_work, conn_free_work);
 	if (!conn_get_maps(conn))
 		goto fail;
@@ -315,6 +314,8 @@ static bool conn_offer_to(struct rds_conn *conn, u16 port,
 	struct rds_cpath *cp;
 
 	cp = rds_conn_make_path(conn, rds_conn_index_of(conn, port));
+	if (!cp && READ_ONCE(conn->dead))
+		return false;
 	if (!cp) {
 		rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
 		return true;
@@ -324,7 +325,8 @@ static bool conn_offer_to(struct rds_conn *conn, u16 port,
 }
 
 bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
-		       const struct rds_path_addr *addr, u16 port, void *handle)
+		       const struct rds_path_addr *addr, u16 port,
+		       void *handle)
 {
 	struct conn_offer offer = { .handle = handle };
 	struct rds_net *rn = rds_net(net);
@@ -429,36 +431,37 @@ int rds_conn_send(struct rds_conn *conn, struct rds_message *m)
 	return 0;
 }
 
-static void conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why)
+/*
+ * Is this a connection of a transport between hosts, of these addresses?  @tos
+ * is a type of service as users have it.
+ */
+static bool conn_is_between(const struct rds_conn *conn,
+			    const struct in6_addr *laddr,
+			    const struct in6_addr *faddr, u8 tos)
 {
-	struct rds_cpath *cp;
-	unsigned int i;
-
-	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		cp = rds_conn_path(conn, i);
-		if (cp)
-			rds_path_lost(&cp->pub, why);
-	}
+	if (conn->trans->map_tos)
+		tos = conn->trans->map_tos(tos);
+	return !(conn->trans->caps & RDS_CAP_LOCAL_ONLY) &&
+	       conn->addr.tos == tos &&
+	       ipv6_addr_equal(&conn->addr.laddr, laddr) &&
+	       ipv6_addr_equal(&conn->addr.faddr, faddr);
 }
 
 bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
 		    const struct in6_addr *faddr, u8 tos)
 {
-	struct rds_path_addr addr = {
-		.laddr = *laddr, .faddr = *faddr, .tos = tos
-	};
 	struct rds_conn *conn;
 	bool found = false;
+	unsigned int b;
 
 	rcu_read_lock();
-	hash_for_each_possible_rcu(rn->conns->conns, conn, node,
-				   conn_hash(&addr)) {
-		addr.ifindex = conn->addr.ifindex;
-		if (conn->trans->caps & RDS_CAP_LOCAL_ONLY ||
-		    !rds_conn_matches(conn, &addr))
+	hash_for_each_rcu(rn->conns->conns, b, conn, node) {
+		if (!conn_is_between(conn, laddr, faddr, tos) ||
+		    !kref_get_unless_zero(&conn->ref))
 			continue;
 		found = true;
-		conn_lose_paths(conn, RDS_DROP_LOCAL_RESET);
+		rds_conn_lose_paths(conn, RDS_DROP_LOCAL_RESET);
+		rds_conn_put(conn);
 	}
 	rcu_read_unlock();
 	return found;
@@ -477,7 +480,8 @@ void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs,
 		if (!ipv6_addr_equal(&conn->addr.laddr, laddr) ||
 		    (faddr && !ipv6_addr_equal(&conn->addr.faddr, faddr)))
 			continue;
-		for (i = 0; i < RDS_MAX_PATHS; i++) {
+		/* Messages may move to the first path meanwhile: it is last. */
+		for (i = RDS_MAX_PATHS; i-- > 0;) {
 			cp = rds_conn_path(conn, i);
 			if (cp)
 				rds_txq_cancel(&cp->txq, rs, dport);
@@ -498,35 +502,6 @@ void rds_conn_visit(struct rds_net *rn,
 	rcu_read_unlock();
 }
 
-void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info)
-{
-	struct rds_cpath *cp = conn->paths[0];
-
-	info->next_tx_seq = rds_txq_next_seq(&cp->txq);
-	info->next_rx_seq = READ_ONCE(cp->rx.expected);
-	info->flags = 0;
-	if (READ_ONCE(cp->txq.busy))
-		info->flags |= RDS_INFO_CONNECTION_FLAG_SENDING;
-	if (rds_cpath_state(cp) == RDS_PATH_CONNECTING)
-		info->flags |= RDS_INFO_CONNECTION_FLAG_CONNECTING;
-	if (rds_cpath_state(cp) == RDS_PATH_UP)
-		info->flags |= RDS_INFO_CONNECTION_FLAG_CONNECTED;
-}
-
-void rds_conn_visit_messages(struct rds_conn *conn, bool started,
-			     void (*fn)(const struct rds_message *m, void *arg),
-			     void *arg)
-{
-	struct rds_cpath *cp;
-	unsigned int i;
-
-	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		cp = rds_conn_path(conn, i);
-		if (cp)
-			rds_txq_visit(&cp->txq, started, fn, arg);
-	}
-}
-
 void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
 			enum rds_drop_reason why)
 {
@@ -537,7 +512,7 @@ void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
 	rcu_read_lock();
 	hash_for_each_rcu(rn->conns->conns, b, conn, node) {
 		if (conn->trans == trans)
-			conn_lose_paths(conn, why);
+			rds_conn_lose_paths(conn, why);
 	}
 	rcu_read_unlock();
 }
@@ -603,11 +578,8 @@ void rds_transport_net_exit(const struct rds_transport *trans, struct net *net)
 
 	while ((conn = conn_take_any(rn, trans))) {
 		rds_lanes_settle(conn);
-		for (i = 0; i < RDS_MAX_PATHS; i++) {
-			cp = rds_conn_path(conn, i);
-			if (cp)
-				rds_cpath_kill(cp);
-		}
+		rds_conn_for_each_path(conn, i, cp)
+			rds_cpath_kill(cp);
 		rds_conn_put(conn);
 	}
 	wait_var_event(&rn->conns->nr[trans->type],

@@ -21,8 +21,8 @@
  * Locks, outermost first: rds_conn_table.lock (adding and removing) >
  * rds_cong_map.lock (the subscription of a connection that is added or
  * removed), rds_cpath.lock > rds_txq.lock, which is also taken directly inside
- * the first.  rds_session.lock > rds_cong_map.lock.  conn/lane.h has the place of
- * rds_lanes.lock.  Lookups are RCU.
+ * the first.  rds_session.lock > rds_cong_map.lock.  conn/lane.h has the place
+ * of rds_lanes.lock.  Lookups are RCU.
  */
 #ifndef _RDS_CONN_CONN_H
 #define _RDS_CONN_CONN_H
@@ -122,8 +122,8 @@ int rds_conn_send(struct rds_conn *conn, struct rds_message *m);
  * @faddr: address of the peer
  * @tos: type of service
  *
- * Messages that are not acknowledged are sent again.  Loopback has no connection
- * to end.
+ * Messages that are not acknowledged are sent again.  Loopback has no
+ * connection to end.
  *
  * Context: any but hard interrupts.
  * Return: whether there is a connection over any transport.

@@ -26,6 +26,17 @@ extern struct workqueue_struct *rds_tx_wq;
  */
 #define RDS_OFFERED_PATHS	1
 
+/* The path of the index *@i, or the next one that was made; sets *@i. */
+struct rds_cpath *rds_conn_next_path(const struct rds_conn *conn,
+				     unsigned int *i);
+
+/* Each path of @conn that was made: @i is its index, @cp the path. */
+#define rds_conn_for_each_path(conn, i, cp) \
+	for ((i) = 0; ((cp) = rds_conn_next_path(conn, &(i))); (i)++)
+
+/* Report all paths as lost, see rds_path_lost(). */
+void rds_conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why);
+
 /*
  * The peer named its generation over the path, or 0 for none.  Returns whether
  * the peer has restarted.
@@ -36,19 +47,19 @@ bool rds_conn_generation(struct rds_cpath *cp, u32 gen);
 enum rds_peer_kind rds_conn_peer_kind(const struct rds_conn *conn);
 
 /*
- * The path came up: queue a handshake with a number, unless the connection began
- * with one that every peer answers, or one is answered or on its way.
+ * The path came up: queue a handshake with a number, unless the connection
+ * began with one that every peer answers, or one is answered or on its way.
  */
 void rds_conn_greet(struct rds_cpath *cp);
 
 /*
  * The path is up: if the peer does not answer a handshake in time it counts as
  * an old one, as another host may have its address now.  The control mutex is
- * held.
+ * held.  Returns the time until the next call, in jiffies, 0 for none.
  */
-void rds_conn_await_answer(struct rds_cpath *cp);
+unsigned long rds_conn_await_answer(struct rds_cpath *cp);
 
-/* Receive side, see struct rds_probe_ops */
+/* Receive side, see struct rds_probe_vtable */
 void rds_conn_ping(struct rds_path *path, u16 sport);
 void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
 			bool ask, u64 have);

@@ -11,50 +11,11 @@
 #include "netns.h"
 #include "send/fence.h"
 
-void rds_lanes_init(struct rds_lanes *lanes)
+void rds_lanes_init(struct rds_lanes *lanes, int paths)
 {
 	spin_lock_init(&lanes->lock);
+	lanes->max = rounddown_pow_of_two(clamp(paths, 1, RDS_MAX_PATHS));
 	lanes->nr = 1;
-}
-
-struct rds_cpath *rds_conn_path(const struct rds_conn *conn,
-				unsigned int index)
-{
-	/* Pairs with the release in conn_publish(). */
-	return smp_load_acquire(&conn->paths[index]);
-}
-
-/*
- * Enter a path, unless another context was faster, or the connection has been
- * forgotten, so that rds_transport_net_exit() does not see the path.
- */
-static bool conn_publish(struct rds_conn *conn, struct rds_cpath *cp)
-{
-	unsigned int index = cp->pub.index;
-	bool entered;
-
-	spin_lock_bh(&conn->lanes.lock);
-	entered = !conn->paths[index] && !READ_ONCE(conn->dead);
-	if (entered) {
-		rds_fence_admit(&cp->txq, conn->lanes.nr, conn->lanes.waiting);
-		smp_store_release(&conn->paths[index], cp);
-	}
-	spin_unlock_bh(&conn->lanes.lock);
-	return entered;
-}
-
-struct rds_cpath *rds_conn_make_path(struct rds_conn *conn, unsigned int index)
-{
-	struct rds_cpath *cp = rds_conn_path(conn, index);
-
-	if (likely(cp))
-		return cp;
-	cp = rds_cpath_create(conn, index);
-	if (IS_ERR(cp))
-		return NULL;
-	if (!conn_publish(conn, cp))
-		rds_cpath_destroy(cp);
-	return rds_conn_path(conn, index);
 }
 
 /* The lane of a flow */
@@ -84,8 +45,7 @@ void rds_lanes_settle(struct rds_conn *conn)
 
 unsigned int rds_conn_index_of(const struct rds_conn *conn, u16 port)
 {
-	if (!READ_ONCE(conn->session.paths) ||
-	    READ_ONCE(conn->rn->sysctl.paths) < 2)
+	if (!READ_ONCE(conn->session.paths) || conn->lanes.max == 1)
 		return 0;
 	return port % RDS_MAX_PATHS;
 }
@@ -97,30 +57,28 @@ static void lanes_admit(struct rds_conn *conn)
 	unsigned int i;
 
 	lockdep_assert_held(&conn->lanes.lock);
-	for (i = 1; i < RDS_MAX_PATHS; i++) {
-		cp = rds_conn_path(conn, i);
-		if (cp && rds_fence_admit(&cp->txq, conn->lanes.nr,
-					  conn->lanes.waiting))
+	rds_conn_for_each_path(conn, i, cp) {
+		if (!i)
+			continue;
+		if (rds_fence_admit(&cp->txq, conn->lanes.nr,
+				    conn->lanes.waiting))
 			rds_cpath_kick(cp);
+		/* It may have been wanted while the peer had no such path. */
+		rds_cpath_control(cp, 0);
 	}
 }
 
-/*
- * Flows that go from one lane beyond the first to another would need a fence in
- * each: a later, larger number has an effect when the connection is made anew.
- */
 void rds_lanes_raise(struct rds_conn *conn)
 {
-	unsigned int nr = rounddown_pow_of_two(
-		clamp(READ_ONCE(conn->rn->sysctl.paths), 1, RDS_MAX_PATHS));
 	struct rds_lanes *lanes = &conn->lanes;
 
-	if (nr == 1 || READ_ONCE(lanes->nr) > 1)
+	if (lanes->max == 1)
 		return;
 	spin_lock_bh(&lanes->lock);
 	if (lanes->nr == 1 && !READ_ONCE(conn->dead)) {
-		lanes->waiting = rds_fence_set(&conn->paths[0]->txq, nr);
-		WRITE_ONCE(lanes->nr, nr);
+		lanes->waiting = rds_fence_set(&conn->paths[0]->txq,
+					       lanes->max);
+		WRITE_ONCE(lanes->nr, lanes->max);
 		lanes_admit(conn);
 	}
 	spin_unlock_bh(&lanes->lock);
@@ -131,9 +89,8 @@ void rds_lanes_end(struct rds_conn *conn)
 	struct rds_cpath *cp;
 	unsigned int i;
 
-	for (i = 1; i < RDS_MAX_PATHS; i++) {
-		cp = rds_conn_path(conn, i);
-		if (!cp)
+	rds_conn_for_each_path(conn, i, cp) {
+		if (!i)
 			continue;
 		rds_path_lost(&cp->pub, RDS_DROP_WRONG_PATH);
 		/* It may be down already. */
@@ -145,8 +102,7 @@ bool rds_path_shows_index(const struct rds_path *path)
 {
 	const struct rds_conn *conn = rds_to_cpath(path)->conn;
 
-	return conn->trans->caps & RDS_CAP_MULTIPATH &&
-	       READ_ONCE(conn->rn->sysctl.paths) > 1;
+	return conn->trans->caps & RDS_CAP_MULTIPATH && conn->lanes.max > 1;
 }
 EXPORT_SYMBOL_NS_GPL(rds_path_shows_index, RDS_NS);
 
@@ -173,17 +129,16 @@ static bool lanes_can_move(struct rds_conn *conn)
 	unsigned int i;
 
 	lockdep_assert_held(&conn->lanes.lock);
-	for (i = 1; i < RDS_MAX_PATHS; i++) {
-		cp = rds_conn_path(conn, i);
-		if (cp && !rds_fence_can_move(&cp->txq))
+	rds_conn_for_each_path(conn, i, cp) {
+		if (i && !rds_fence_can_move(&cp->txq))
 			return false;
 	}
 	return true;
 }
 
 /*
- * Use one lane.  The first queue takes no message between the first move and
- * the end: all of this is one step for senders, which wait for the lock.
+ * Use one lane.  A sender whose flow had another lane is refused by its queue,
+ * and waits for the lock; so its next message comes behind those that move.
  */
 static void lanes_move(struct rds_conn *conn)
 {
@@ -192,9 +147,8 @@ static void lanes_move(struct rds_conn *conn)
 	unsigned int i;
 
 	lockdep_assert_held(&conn->lanes.lock);
-	for (i = 1; i < RDS_MAX_PATHS; i++) {
-		cp = rds_conn_path(conn, i);
-		if (cp)
+	rds_conn_for_each_path(conn, i, cp) {
+		if (i)
 			rds_fence_move(&cp->txq, first);
 	}
 	conn->lanes.waiting = false;
@@ -224,7 +178,7 @@ void rds_lanes_step(struct rds_cpath *cp)
 {
 	struct rds_conn *conn = cp->conn;
 
-	if (likely(READ_ONCE(conn->lanes.nr) == 1))
+	if (likely(READ_ONCE(conn->lanes.nr) == 1) || READ_ONCE(conn->dead))
 		return;
 	if (!READ_ONCE(conn->session.paths))
 		lanes_fall(conn);

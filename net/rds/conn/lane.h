@@ -4,11 +4,11 @@
  * to one peer.
  *
  * A flow is the messages from one port to another of the two addresses of a
- * connection.  All messages of a flow take the same lane, so they stay in order.
- * Each host chooses lanes for what it sends, and takes from the peer what comes
- * over any path.  There is one lane until the peer has said that it takes
- * connections of further paths (wire.rst), and one again when the peer is replaced
- * by a host that does not.
+ * connection.  All messages of a flow take the same lane, so they stay in
+ * order.  Each host chooses lanes for what it sends, and takes from the peer
+ * what comes over any path.  There is one lane until the peer has said that it
+ * takes connections of further paths (wire.rst), and one again when the peer is
+ * replaced by a host that does not.
  *
  * Paths beyond the first are made when a message or a connection of the peer
  * needs them, and live as long as the connection.
@@ -33,16 +33,21 @@ struct rds_path;
 /**
  * struct rds_lanes - lanes of a connection
  * @lock: see Locks
+ * @max: largest number of lanes, a power of two, from the sysctl at the time
+ *	when the connection was made: what a peer was told holds as long as the
+ *	connection; constant
  * @nr: number of lanes, a power of two
  * @waiting: lanes beyond the first wait for the fence of the first
  */
 struct rds_lanes {
 	spinlock_t	lock;
+	u8		max;
 	u8		nr;
 	bool		waiting;
 };
 
-void rds_lanes_init(struct rds_lanes *lanes);
+/* @paths: value of the sysctl */
+void rds_lanes_init(struct rds_lanes *lanes, int paths);
 
 /**
  * rds_conn_path - get a path of a connection
@@ -50,13 +55,15 @@ void rds_lanes_init(struct rds_lanes *lanes);
  * @index: number of the path, less than RDS_MAX_PATHS
  *
  * Context: any.
- * Return: the path, valid as long as the connection, or NULL if it was not made;
- * path 0 always exists.
+ * Return: the path, valid as long as the connection, or NULL if it was not
+ * made; path 0 always exists.
  */
 struct rds_cpath *rds_conn_path(const struct rds_conn *conn,
 				unsigned int index);
 
-/* Get a path, and make it if necessary.  Process context.  NULL without memory. */
+/*
+ * Get a path, and make it if necessary.  Process context.  NULL without memory.
+ */
 struct rds_cpath *rds_conn_make_path(struct rds_conn *conn, unsigned int index);
 
 /**
@@ -71,15 +78,17 @@ struct rds_cpath *rds_conn_make_path(struct rds_conn *conn, unsigned int index);
 struct rds_cpath *rds_conn_lane(struct rds_conn *conn,
 				const struct rds_message *m, unsigned int *nr);
 
-/* Wait until queues have been told of a change.  A message was refused for it. */
+/*
+ * Wait until queues have been told of a change.  A message was refused for it.
+ */
 void rds_lanes_settle(struct rds_conn *conn);
 
 /* Index of the path of a connection that the peer opened, by its source port */
 unsigned int rds_conn_index_of(const struct rds_conn *conn, u16 port);
 
 /*
- * The peer takes connections of further paths: use lanes as the sysctl says; or
- * it does not any more: end further paths, whose messages the first takes over.
+ * The peer takes connections of further paths: use the lanes; or it does not
+ * any more: end further paths, whose messages the first takes over.
  */
 void rds_lanes_raise(struct rds_conn *conn);
 void rds_lanes_end(struct rds_conn *conn);

@@ -213,7 +213,8 @@ void rds_path_acked(struct rds_path *path, u64 pos)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
 
-	rds_txq_acked(path->txq, pos);
+	if (rds_txq_acked(path->txq, pos))
+		rds_cpath_kick(cp);
 	/* The probe may have been acknowledged, see path_judge(). */
 	if (unlikely(READ_ONCE(cp->probing)))
 		rds_cpath_control(cp, 0);
@@ -300,6 +301,8 @@ static void path_teardown(struct rds_cpath *cp, bool graceful)
 	lockdep_assert_held(&cp->ctl);
 	rds_txq_close(&cp->txq);
 	cp->pub.trans->path_close(&cp->pub, graceful);
+	/* What is acknowledged is not sent again. */
+	rds_txq_tidy(&cp->txq);
 	rds_txq_rewind(&cp->txq);
 	rds_rx_state_end(&cp->rx);
 	cp->attaching = false;
@@ -358,7 +361,9 @@ static void path_when_down(struct rds_cpath *cp)
 	lockdep_assert_held(&cp->ctl);
 	if (!path_wanted(cp)) {
 		path_unmap(cp);
-		rds_conn_reap(cp->conn);
+		/* See rds_conn_reap(): further paths stay with the first. */
+		if (!cp->pub.index)
+			rds_conn_reap(cp->conn);
 	} else if (wait > 0 && wait <= (long)cp->backoff) {
 		/*
 		 * The time holds, even if another context queues the worker
@@ -376,9 +381,10 @@ static void path_when_down(struct rds_cpath *cp)
  * map sent now makes the peer's TCP acknowledge or reset, and only an
  * acknowledgement of this map proves that the present connection is alive.  The
  * parked connection may hold messages that TCP has acknowledged, so it is
- * refused only with that proof.
+ * refused only with that proof.  Returns the time until the next look, in
+ * jiffies, 0 for none.
  */
-static void path_judge(struct rds_cpath *cp)
+static unsigned long path_judge(struct rds_cpath *cp)
 {
 	void *handle;
 
@@ -394,25 +400,42 @@ static void path_judge(struct rds_cpath *cp)
 		handle = path_next_incoming(cp);
 		cp->pub.trans->refuse(cp->pub.net, handle);
 		rds_cpath_control(cp, 0);
-		return;
+		return 0;
 	} else if (time_after_eq(jiffies, cp->probe_until)) {
 		rds_path_lost(&cp->pub, RDS_DROP_PEER_REPLACED);
-		return;
+		return 0;
 	}
-	rds_cpath_control(cp, max(1L, (long)(cp->probe_until - jiffies)));
+	return max(1L, (long)(cp->probe_until - jiffies));
 }
 
 /*
- * With RDS_CAP_OWNS_ACK, and over further paths, the peer's core acknowledges
- * messages and recognises retransmitted ones, so no message is lost if a new
- * connection of the peer replaces the present one at once.
+ * With RDS_CAP_OWNS_ACK the peer's core acknowledges messages and recognises
+ * retransmitted ones, so no message is lost if a new connection of the peer
+ * replaces the present one at once.
  */
 static bool path_replaces(struct rds_cpath *cp)
 {
-	if (!(cp->pub.trans->caps & RDS_CAP_OWNS_ACK) && !cp->pub.index)
+	if (!(cp->pub.trans->caps & RDS_CAP_OWNS_ACK))
 		return false;
 	rds_path_lost(&cp->pub, RDS_DROP_PEER_REPLACED);
 	return true;
+}
+
+/*
+ * The state is UP.  Returns whether to look again at once; of two times the
+ * earlier one counts.
+ */
+static bool path_when_up(struct rds_cpath *cp, bool incoming)
+{
+	unsigned long wait = rds_conn_await_answer(cp);
+
+	if (incoming && path_replaces(cp))
+		return true;
+	if (incoming)
+		wait = min_not_zero(wait, path_judge(cp));
+	if (wait)
+		rds_cpath_control(cp, wait);
+	return false;
 }
 
 /*
@@ -440,13 +463,7 @@ static bool path_step(struct rds_cpath *cp)
 		return incoming &&
 		       rds_cpath_event(cp, RDS_EV_LOST, RDS_DROP_PEER_REPLACED);
 	case RDS_PATH_UP:
-		rds_conn_await_answer(cp);
-		if (!incoming)
-			return false;
-		if (path_replaces(cp))
-			return true;
-		path_judge(cp);
-		return false;
+		return path_when_up(cp, incoming);
 	default:
 		path_drop_incoming(cp);
 		return false;
@@ -489,9 +506,7 @@ static void path_knocked(struct rds_cpath *cp)
 {
 	if (rds_cpath_state(cp) != RDS_PATH_UP)
 		rds_cpath_want(cp);
-	else if (cp->pub.index)
-		rds_path_lost(&cp->pub, RDS_DROP_PEER_REPLACED);
-	else if (rds_txq_due(&cp->txq, RDS_DUE_MAP))
+	else if (rds_txq_due(&cp->txq, rds_txq_probe_kind(&cp->txq)))
 		rds_cpath_kick(cp);
 }
 
@@ -560,7 +575,7 @@ void rds_cpath_kill(struct rds_cpath *cp)
 		rds_conn_put(cp->conn);
 }
 
-static const struct rds_probe_ops path_probe_ops = {
+static const struct rds_probe_vtable path_probe_vtable = {
 	.ping		= rds_conn_ping,
 	.handshake	= rds_conn_handshake,
 	.misplaced	= rds_conn_misplaced,
@@ -582,8 +597,8 @@ static bool path_dials(const struct rds_conn *conn)
 struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 {
 	struct kmem_cache *cache = rds_transport_path_cache(conn->trans);
-	bool maps = !(conn->trans->caps & RDS_CAP_LOCAL_ONLY);
 	struct rds_cpath *cp = kmem_cache_zalloc(cache, GFP_KERNEL);
+	bool maps = !(conn->trans->caps & RDS_CAP_LOCAL_ONLY);
 
 	if (!cp)
 		return ERR_PTR(-ENOMEM);
@@ -606,7 +621,7 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 		     &cp->rx.delivered);
 	cp->txq.at_fence = rds_lanes_at_fence;
 	rds_rx_state_init(&cp->rx, &cp->pub, conn->rn, conn->fmap,
-			  &path_probe_ops);
+			  &path_probe_vtable);
 	if (!conn->trans->path_init || !conn->trans->path_init(&cp->pub))
 		return cp;
 	kmem_cache_free(cache, cp);

@@ -10,15 +10,14 @@
  * Locks, outermost first:
  *
  *	rds_cpath.ctl	mutex: dialling, attaching, closing; `backoff`,
- *	`dial_after`, `attaching`,
- *			`probing`.  Transport ops path_connect, path_attach and
- *			path_close run under it.
+ *			`dial_after`, `attaching`, `probing`.  The functions of
+ *			the transport path_connect, path_attach and path_close
+ *			run under it.
  *	  rds_txq.xmit_map  (waited for in teardown)
  *	    transport's own locks, such as TCP's socket lock
  *	      rds_cpath.lock	spin, bh: `state`, `reason`, `up_since`,
- *	      `steady`, which path_move()
- *				alone writes; `dial_wanted`, `incoming`,
- *				`nr_incoming`
+ *				`steady`, which path_move() alone writes;
+ *				`dial_wanted`, `incoming`, `nr_incoming`
  *	        rds_txq.lock
  *
  * rds_conn_table.lock is taken inside rds_cpath.ctl, and both spin locks inside
@@ -133,8 +132,8 @@ void rds_cpath_want(struct rds_cpath *cp);
 void rds_cpath_kick(struct rds_cpath *cp);
 
 /*
- * Acknowledge what is delivered a moment later, as a message that goes there may
- * do so before.  Any context.
+ * Acknowledge what is delivered a moment later, as a message that goes there
+ * may do so before.  Any context.
  */
 void rds_cpath_ack_later(struct rds_cpath *cp);
 

@@ -99,13 +99,15 @@ void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
 	if (ask && !acks)
 		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT, true, 0);
 	rds_conn_generation(cp, hs->has_gen ? hs->gen : 0);
+	/* In this order: see rds_conn_await_answer(). */
+	if (!rds_session_is_outdated(&cp->conn->session, hs) &&
+	    rds_txq_heard(&cp->txq, acks, ask, have))
+		rds_cpath_kick(cp);
 	rds_session_heard(&cp->conn->session, hs, RDS_OFFERED_PATHS);
 	if (rds_handshake_paths(hs))
 		rds_lanes_raise(cp->conn);
-	else
+	else if (!READ_ONCE(cp->conn->session.paths))
 		rds_lanes_end(cp->conn);
-	if (rds_txq_heard(&cp->txq, acks, ask, have))
-		rds_cpath_kick(cp);
 	if (rds_txq_undecided(&cp->txq, &since))
 		rds_cpath_control(cp, RDS_PATH_ANSWER_TIME);
 }
@@ -117,11 +119,14 @@ void rds_conn_misplaced(struct rds_path *path, const struct rds_handshake *hs)
 	rds_conn_generation(cp, hs->gen);
 	rds_session_heard(&cp->conn->session, hs, RDS_OFFERED_PATHS);
 	rds_path_lost(path, RDS_DROP_WRONG_PATH);
+	if (!READ_ONCE(cp->conn->session.paths))
+		rds_lanes_end(cp->conn);
 }
 
 /*
  * Time for the peer's answer to a handshake.  One that is known to answer may
- * have parked the connection until another one was found dead, and drained that.
+ * have parked the connection until another one was found dead, and drained
+ * that.
  */
 static unsigned long answer_time(const struct rds_cpath *cp)
 {
@@ -130,29 +135,43 @@ static unsigned long answer_time(const struct rds_cpath *cp)
 		       RDS_PATH_ANSWER_TIME;
 }
 
-void rds_conn_await_answer(struct rds_cpath *cp)
+/*
+ * An answer that comes meanwhile decides the rule before it tells the session,
+ * so either the queue does not wait any more, or the session knows better
+ * later.
+ */
+static void conn_is_silent(struct rds_cpath *cp, unsigned int heard)
 {
+	if (!rds_txq_silent(&cp->txq))
+		return;
+	rds_session_silent(&cp->conn->session, heard);
+	rds_lanes_end(cp->conn);
+	rds_cpath_kick(cp);
+}
+
+unsigned long rds_conn_await_answer(struct rds_cpath *cp)
+{
+	struct rds_session *session = &cp->conn->session;
+	unsigned int heard = rds_session_count(session);
 	unsigned long since;
 	long wait;
 
 	lockdep_assert_held(&cp->ctl);
 	if (!rds_txq_undecided(&cp->txq, &since))
-		return;
+		return 0;
 	wait = since + answer_time(cp) - jiffies;
-	if (wait > 0) {
-		rds_cpath_control(cp, wait);
-		return;
-	}
-	/* The first path tells whether the peer answers at all. */
-	if (cp->pub.index) {
-		rds_path_lost(&cp->pub, RDS_DROP_WRONG_PATH);
-		return;
-	}
-	if (!rds_txq_silent(&cp->txq))
-		return;
-	rds_session_silent(&cp->conn->session);
-	rds_lanes_end(cp->conn);
-	rds_cpath_kick(cp);
+	if (wait > 0)
+		return wait;
+	/*
+	 * What was begun over one path must not go over another one to the same
+	 * incarnation: with several lanes the first path tries once more.
+	 */
+	if (cp->pub.index || (READ_ONCE(cp->conn->lanes.nr) > 1 &&
+			      rds_session_try_again(session)))
+		rds_path_lost(&cp->pub, RDS_DROP_PEER_TIMEOUT);
+	else
+		conn_is_silent(cp, heard);
+	return 0;
 }
 
 void rds_conn_acked(struct rds_path *path, u64 seq)

@@ -64,13 +64,44 @@ struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
 	return news;
 }
 
+static bool session_is_outdated(const struct rds_session *s,
+				const struct rds_handshake *hs)
+{
+	lockdep_assert_held(&s->lock);
+	return !rds_handshake_acks(hs) && hs->gen && hs->gen == s->acks_gen;
+}
+
+bool rds_session_is_outdated(struct rds_session *s,
+			     const struct rds_handshake *hs)
+{
+	bool outdated;
+
+	spin_lock_bh(&s->lock);
+	outdated = session_is_outdated(s, hs);
+	spin_unlock_bh(&s->lock);
+	return outdated;
+}
+
+static void session_set_kind(struct rds_session *s,
+			     const struct rds_handshake *hs)
+{
+	bool acks = rds_handshake_acks(hs);
+
+	lockdep_assert_held(&s->lock);
+	if (session_is_outdated(s, hs))
+		return;
+	if (acks)
+		s->acks_gen = hs->gen;
+	WRITE_ONCE(s->kind, acks ? RDS_PEER_ACKS : RDS_PEER_OLD);
+	WRITE_ONCE(s->paths, rds_handshake_paths(hs));
+}
+
 void rds_session_heard(struct rds_session *s, const struct rds_handshake *hs,
 		       unsigned int max)
 {
 	spin_lock_bh(&s->lock);
-	WRITE_ONCE(s->kind, rds_handshake_acks(hs) ? RDS_PEER_ACKS :
-						     RDS_PEER_OLD);
-	WRITE_ONCE(s->paths, rds_handshake_paths(hs));
+	s->heard++;
+	session_set_kind(s, hs);
 	if (hs->has_npaths)
 		s->npaths = clamp_t(unsigned int, hs->npaths, 1, max);
 	else if (!s->npaths)
@@ -79,13 +110,36 @@ void rds_session_heard(struct rds_session *s, const struct rds_handshake *hs,
 	spin_unlock_bh(&s->lock);
 }
 
-void rds_session_silent(struct rds_session *s)
+bool rds_session_try_again(struct rds_session *s)
+{
+	bool again;
+
+	spin_lock_bh(&s->lock);
+	again = s->tried != s->heard;
+	s->tried = s->heard;
+	spin_unlock_bh(&s->lock);
+	return again;
+}
+
+unsigned int rds_session_count(struct rds_session *s)
+{
+	unsigned int count;
+
+	spin_lock_bh(&s->lock);
+	count = s->heard;
+	spin_unlock_bh(&s->lock);
+	return count;
+}
+
+void rds_session_silent(struct rds_session *s, unsigned int count)
 {
 	spin_lock_bh(&s->lock);
-	WRITE_ONCE(s->kind, RDS_PEER_SILENT);
-	WRITE_ONCE(s->paths, false);
-	/* The next connection asks again: the network may have been down. */
-	s->npaths = 0;
-	s->asked = false;
+	if (s->heard == count) {
+		WRITE_ONCE(s->kind, RDS_PEER_SILENT);
+		WRITE_ONCE(s->paths, false);
+		/* The next connection asks again: the network may be back. */
+		s->npaths = 0;
+		s->asked = false;
+	}
 	spin_unlock_bh(&s->lock);
 }

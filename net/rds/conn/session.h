@@ -8,8 +8,8 @@
  *
  * Lifetime: part of the connection.
  *
- * Locks: rds_session.lock guards all fields; `same`, `kind` and `paths` are also
- * read without it.
+ * Locks: rds_session.lock guards all fields; `same`, `kind` and `paths` are
+ * also read without it.
  * rds_cong_map.lock is taken inside.
  */
 #ifndef _RDS_CONN_SESSION_H
@@ -30,6 +30,10 @@ struct rds_handshake;
  * @npaths: number of paths that the peer agreed to, 0 while unknown
  * @asked: a handshake ping with a number is sent and not answered
  * @kind: kind of the peer; also read without the lock
+ * @acks_gen: generation of the peer that acknowledges by number, until it ends;
+ *	0 while there was none
+ * @heard: number of handshakes of the peer
+ * @tried: @heard at the last rds_session_try_again(); 0 for none
  * @paths: the peer takes connections of further paths, and tells the index of
  *	its own; also read without the lock
  * @same: by its generation number the peer is this namespace: maps are not sent
@@ -37,6 +41,9 @@ struct rds_handshake;
 struct rds_session {
 	spinlock_t	lock;
 	u32		gen;
+	u32		acks_gen;
+	unsigned int	heard;
+	unsigned int	tried;
 	u8		npaths;
 	bool		asked;
 	bool		same;
@@ -84,12 +91,34 @@ struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
  *	1
  * @max: number of paths that this host has
  *
+ * A handshake without an offer may be sent again after one with it, by a host
+ * that has restarted in between and took this one for an old peer.
+ *
  * Context: any but hard interrupts.
  */
 void rds_session_heard(struct rds_session *s, const struct rds_handshake *hs,
 		       unsigned int max);
 
-/* The peer has answered no handshake: it counts as an old one until it does. */
-void rds_session_silent(struct rds_session *s);
+/*
+ * Is this a handshake without an offer, of a generation that made one before?
+ * It says nothing of the peer then.
+ */
+bool rds_session_is_outdated(struct rds_session *s,
+			     const struct rds_handshake *hs);
+
+/*
+ * The peer did not answer over one connection: is it worth another one?  Only
+ * once since its last handshake.
+ */
+bool rds_session_try_again(struct rds_session *s);
+
+/* Number of handshakes that the peer has sent so far */
+unsigned int rds_session_count(struct rds_session *s);
+
+/*
+ * The peer has sent no handshake in time since @count of them: it counts as an
+ * old one until it does.
+ */
+void rds_session_silent(struct rds_session *s, unsigned int count);
 
 #endif

@@ -166,12 +166,12 @@ static void dump_sock4(struct dump *d, const struct rds6_info_socket *s)
 
 static void dump_sock(struct rds_sock *rs, void *arg)
 {
-	struct dump *d = arg;
 	struct rds6_info_socket r = {
 		.sndbuf	= rds_sock_sndbuf(rs),
 		.rcvbuf	= rds_sock_rcvbuf(rs),
 		.inum	= sock_i_ino(&rs->sk),
 	};
+	struct dump *d = arg;
 
 	r.bound_port = rds_sock_port(rs);
 	if (r.bound_port)

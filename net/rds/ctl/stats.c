@@ -81,7 +81,8 @@ void rds_stats_dump(struct net *net, struct rds_info_sink *sink)
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		const u64 *val = (const u64 *)&per_cpu_ptr(counters, cpu)->stats;
+		const u64 *val =
+			(const u64 *)&per_cpu_ptr(counters, cpu)->stats;
 
 		for (i = 0; i < RDS_NR_STATS; i++)
 			sum[i] += READ_ONCE(val[i]);

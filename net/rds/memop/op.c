@@ -38,10 +38,10 @@ void rds_operation_put(struct rds_operation *op)
 void rds_operation_finish(struct rds_operation *op,
 			  enum rds_operation_status status)
 {
-	struct rds_pin *pin = op->pin;
-	struct rds_note *note = op->note;
 	bool tell = op->notify ||
 		    (status != RDS_OP_SUCCESS && status != RDS_OP_CANCELED);
+	struct rds_note *note = op->note;
+	struct rds_pin *pin = op->pin;
 
 	if (WARN_ON_ONCE(READ_ONCE(op->done)))
 		return;
@@ -137,7 +137,8 @@ bool rds_request_again(struct rds_request *req)
  * rds_request_detach - unlink operations from a message that leaves its queue
  * @req: operations of the message
  *
- * Context: the caller holds rds_txq.lock of the queue.
+ * Context: the caller holds rds_txq.lock of the queue, which is not visible
+ * here, so no assertion checks it.
  */
 void rds_request_detach(struct rds_request *req)
 {

@@ -248,15 +248,15 @@ ssize_t rds_inc_copy(struct rds_incoming *inc, struct iov_iter *to)
 
 int __init rds_incoming_init(void)
 {
+	const unsigned int inl = offsetof(struct rds_incoming, inl);
+
 	/*
 	 * Hardened usercopy must allow @inl: an inline payload is copied from
 	 * the object itself.
 	 */
 	incoming_cache = kmem_cache_create_usercopy("rds_incoming",
 						    sizeof(struct rds_incoming),
-						    0, SLAB_HWCACHE_ALIGN,
-						    offsetof(struct rds_incoming,
-							     inl),
+						    0, SLAB_HWCACHE_ALIGN, inl,
 						    RDS_INC_INLINE, NULL);
 	return incoming_cache ? 0 : -ENOMEM;
 }

@@ -162,8 +162,8 @@ struct rds_message *rds_message_zcopy(struct rds_txpages *pages,
 				      u16 dport, u32 cookie)
 {
 	size_t len = iov_iter_count(from), got;
-	unsigned int max_bv;
 	struct rds_message *m;
+	unsigned int max_bv;
 	int ret = -ENOMEM;
 	void *p;
 
@@ -285,7 +285,7 @@ void rds_message_free(struct rds_message *m)
 	unsigned int i;
 
 	for (i = 0; i < m->tx.nr_bv; i++) {
-		/* The first entry of a zero-copy message is its header alone. */
+		/* The first entry of a zero-copy message is only its header. */
 		if (i && m->zcopy)
 			unpin_user_page(m->tx.bv[i].bv_page);
 		else

@@ -16,11 +16,11 @@
  * header (rds_message_renew_header()), while the payload stays where it is.
  *
  * Charge: the socket that sent a message is charged for it until the message is
- * retired; for its bytes only until RDS_MSG_PAID is set.  So a socket that closes
- * knows whether a message refers to it.  rds_message.owner is cleared under the
- * lock of the queue when that socket closes.  A context that retires messages
- * stays within one RCU read section from the read of owner to its last use, and
- * sockets are freed after a grace period.
+ * retired; for its bytes only until RDS_MSG_PAID is set.  So a socket that
+ * closes knows whether a message refers to it.  rds_message.owner is cleared
+ * under the lock of the queue when that socket closes.  A context that retires
+ * messages stays within one RCU read section from the read of owner to its last
+ * use, and sockets are freed after a grace period.
  */
 #ifndef _RDS_MSG_MESSAGE_H
 #define _RDS_MSG_MESSAGE_H
@@ -37,13 +37,20 @@ struct rds_sock;
 struct rds_txpages;
 struct rds_zcopy;
 
-#define RDS_MSG_STARTED		BIT(0)	/* a transport has taken bytes of the message */
-#define RDS_MSG_CANCELLED	BIT(1)	/* finished if begun, never retransmitted */
-#define RDS_MSG_PROBE		BIT(2)	/* ping, pong, handshake, or a map sent as a probe */
-#define RDS_MSG_ONCE		BIT(3)	/* of this connection only: no number, no acknowledgement */
-#define RDS_MSG_KEPT		BIT(5)	/* on rds_txq.kept */
-#define RDS_MSG_PAID		BIT(6)	/* its owner is not charged for its bytes any more */
-#define RDS_MSG_AGAIN		BIT(4)	/* begun over an earlier connection: needs another header */
+/* a transport has taken bytes of the message */
+#define RDS_MSG_STARTED		BIT(0)
+/* finished if begun, never retransmitted */
+#define RDS_MSG_CANCELLED	BIT(1)
+/* ping, pong, handshake, or a map sent as a probe */
+#define RDS_MSG_PROBE		BIT(2)
+/* of this connection only: no number, no acknowledgement */
+#define RDS_MSG_ONCE		BIT(3)
+/* on rds_txq.kept */
+#define RDS_MSG_KEPT		BIT(5)
+/* its owner is not charged for its bytes any more */
+#define RDS_MSG_PAID		BIT(6)
+/* begun over an earlier connection: needs another header */
+#define RDS_MSG_AGAIN		BIT(4)
 
 /**
  * struct rds_message - one message
@@ -139,8 +146,8 @@ void rds_message_free(struct rds_message *m);
  * @m: message, begun over an earlier connection
  *
  * The new header is a copy in other memory, with the present number, flagged as
- * retransmitted, and without what was only for the earlier connection.  The old one stays as it is for as
- * long as a transport refers to its page.
+ * retransmitted, and without what was only for the earlier connection.  The old
+ * one stays as it is for as long as a transport refers to its page.
  *
  * Context: any but hard interrupts; the caller owns the message, or holds the
  * lock of its queue.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "proto/congmap.h"
 
-#define GROUP_BYTES	8	/* 64 ports, one of each group of the congestion monitor */
+/* 64 ports, one of each group of the congestion monitor */
+#define GROUP_BYTES	8
 
 /*
  * Bit g of the result is the port of group g (port % 64 == g), on machines of

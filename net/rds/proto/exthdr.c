@@ -120,8 +120,8 @@ bool rds_ext_append(u8 area[RDS_EXTHDR_SPACE], unsigned int *used,
 void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
 			 bool sport_idx, u32 caps)
 {
-	static const u8 zero;
 	unsigned int used = 0;
+	static const u8 zero;
 	u8 body[4];
 
 	static_assert(1 + 2 + 1 + 4 + 1 + 1 + 1 + 4 <= RDS_EXTHDR_SPACE);

@@ -58,29 +58,32 @@ struct rds_handshake {
 	u32		gen;		/* valid if has_gen */
 	bool		has_gen;
 	bool		sport_idx;
-	u32		caps;		/* RDS_CAP_BITS_*, 0 without the element */
+	/* RDS_CAP_BITS_*, 0 without the element */
+	u32		caps;
 	/* elements that mean nothing in a handshake */
 	unsigned int	unknown;
 };
 
 /*
- * Does the peer acknowledge by number?  Such a peer names its generation, as its
- * numbers are worth nothing without.
+ * Does the peer acknowledge by number?  Such a peer names its generation, as
+ * its numbers are worth nothing without.
  */
 static inline bool rds_handshake_acks(const struct rds_handshake *hs)
 {
 	return hs->caps & RDS_CAP_BITS_ACK && hs->gen;
 }
 
-/* May messages of the sender's incarnation have come before any greeting of it? */
+/*
+ * May messages of the sender's incarnation have come before any greeting of it?
+ */
 static inline bool rds_handshake_late(const struct rds_handshake *hs)
 {
 	return hs->caps & RDS_CAP_BITS_LATE;
 }
 
 /*
- * Does the peer take connections of several paths?  It acknowledges by number, as
- * messages of a path that it misplaced have to be sent again.
+ * Does the peer take connections of several paths?  It acknowledges by number,
+ * as messages of a path that it misplaced have to be sent again.
  */
 static inline bool rds_handshake_paths(const struct rds_handshake *hs)
 {

@@ -57,8 +57,8 @@ EXPORT_SYMBOL_NS_GPL(rds_rx_begin, RDS_NS);
 
 /*
  * Messages of a peer that acknowledges by number were delivered.  Ask for an
- * acknowledgement now if the peer is waiting for one, or if there was no message
- * to travel with for long.
+ * acknowledgement now if the peer is waiting for one, or if there was no
+ * message to travel with for long.
  */
 static void rx_owes_ack(struct rds_rx_state *rx)
 {
@@ -74,7 +74,7 @@ static void rx_owes_ack(struct rds_rx_state *rx)
 			return;
 		WRITE_ONCE(rx->ack_armed, true);
 	}
-	rx->ops->owes_ack(rx->path, now);
+	rx->vtable->owes_ack(rx->path, now);
 }
 
 void rds_rx_end(struct rds_rx_batch *batch)
@@ -165,13 +165,15 @@ static bool rx_outdated(const struct rds_rx_state *rx,
 
 /*
  * Is the connection another path of the peer?  Its numbers mean nothing here,
- * and it is never acknowledged what came over it.
+ * and what came over it is never acknowledged.  A peer that acknowledges by
+ * number and tells no index has one path.
  */
 static bool rx_is_misplaced(const struct rds_rx_state *rx,
 			    const struct rds_handshake *hs)
 {
-	return rds_handshake_paths(hs) &&
-	       rds_handshake_index(hs) != rx->path->index;
+	if (rds_handshake_paths(hs))
+		return rds_handshake_index(hs) != rx->path->index;
+	return rx->path->index && rds_handshake_acks(hs);
 }
 
 /*
@@ -187,7 +189,7 @@ static void rx_handshake(struct rds_rx_state *rx,
 		rds_drop(rx->rn->net, RDS_DROP_BAD_HANDSHAKE);
 	if (rx_is_misplaced(rx, hs)) {
 		rx->misplaced = true;
-		rx->ops->misplaced(rx->path, hs);
+		rx->vtable->misplaced(rx->path, hs);
 		return;
 	}
 	if (!hdr->seq && rx_outdated(rx, hs))
@@ -196,7 +198,7 @@ static void rx_handshake(struct rds_rx_state *rx,
 		rx->gen = hs->gen;
 	if (rds_handshake_acks(hs))
 		rx->by_number = true;
-	rx->ops->handshake(rx->path, hs, ask, be64_to_cpu(hdr->ack));
+	rx->vtable->handshake(rx->path, hs, ask, be64_to_cpu(hdr->ack));
 }
 
 static void rx_numbered_handshake(struct rds_rx_state *rx,
@@ -224,7 +226,7 @@ static bool rx_unnumbered(struct rds_rx_state *rx,
 	if (!(rx->path->trans->caps & RDS_CAP_MULTIPATH))
 		return false;
 	if (rx->by_number && !sport && !dport) {
-		rx->ops->acked(rx->path, be64_to_cpu(hdr->ack));
+		rx->vtable->acked(rx->path, be64_to_cpu(hdr->ack));
 		return true;
 	}
 	if (!ask && (sport != RDS_PING_PORT || dport != RDS_PROBE_PORT))
@@ -240,9 +242,9 @@ static bool rx_unnumbered(struct rds_rx_state *rx,
 static bool rx_ping(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		    const struct rds_wire_header *hdr)
 {
+	u16 sport = be16_to_cpu(hdr->sport);
 	struct rds_path *path = batch->path;
 	struct rds_rx_state *rx = path->rx;
-	u16 sport = be16_to_cpu(hdr->sport);
 
 	rds_stats_inc(rx->rn, recv_ping);
 	if (!sport) {
@@ -254,7 +256,7 @@ static bool rx_ping(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		return true;
 	}
 	if (!(path->trans->caps & RDS_CAP_LOCAL_ONLY)) {
-		rx->ops->ping(path, sport);
+		rx->vtable->ping(path, sport);
 		return true;
 	}
 	/*
@@ -340,7 +342,7 @@ static bool rx_duplicate(struct rds_rx_state *rx, u64 seq, u8 flags)
 	return true;
 }
 
-/* Deliver a message with a number.  Returns true if the caller has to free @inc. */
+/* Deliver a numbered message.  Returns true if the caller has to free @inc. */
 static bool rx_message(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		       const struct rds_wire_header *hdr)
 {
@@ -362,7 +364,10 @@ static bool rx_message(struct rds_rx_batch *batch, struct rds_incoming *inc,
 	return false;
 }
 
-/* All messages up to @seq are on the queue of their socket, or dropped for good. */
+/*
+ * All messages up to @seq are on the queue of their socket, or dropped for
+ * good.
+ */
 static void rx_delivered(struct rds_rx_state *rx, u64 seq, u32 len, u8 flags)
 {
 	WRITE_ONCE(rx->delivered, seq);
@@ -392,7 +397,7 @@ void rds_rx_deliver(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		rx_map(rx, inc);
 	} else if (seq || !rx_unnumbered(rx, hdr)) {
 		if (rx->by_number && hdr->ack)
-			rx->ops->acked(rx->path, be64_to_cpu(hdr->ack));
+			rx->vtable->acked(rx->path, be64_to_cpu(hdr->ack));
 		if (!rx_duplicate(rx, seq, hdr->flags)) {
 			rx->begun = true;
 			drop = rx_message(batch, inc, hdr);

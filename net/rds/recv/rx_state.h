@@ -25,7 +25,7 @@ struct rds_path;
  * Functions of the path's owner for messages to the kernel; called by the
  * receiver, do not sleep
  */
-struct rds_probe_ops {
+struct rds_probe_vtable {
 	/* Answer a ping from @sport (host order). */
 	void (*ping)(struct rds_path *path, u16 sport);
 	/*
@@ -49,7 +49,7 @@ struct rds_probe_ops {
  * @rn: namespace of the path
  * @fmap: congestion map of the peer's address; the connection holds the
  *	reference
- * @ops: functions for pings and handshakes
+ * @vtable: functions for pings and handshakes
  * @heard: a message arrived over the present connection
  * @begun: one of them had a number, and was no duplicate
  * @misplaced: the present connection belongs to another path of the peer: its
@@ -57,8 +57,8 @@ struct rds_probe_ops {
  * @mapped: the path is counted as a source of @fmap, see rds_cong_source_add()
  * @by_number: the peer takes acknowledgements by number over the present
  *	connection, and its numbers never fall
- * @ack_armed: an acknowledgement is on its way, which will tell what is delivered
- *	by then; other contexts clear it before they read @delivered
+ * @ack_armed: an acknowledgement is on its way, which will tell what is
+ *	delivered by then; other contexts clear it before they read @delivered
  * @ack_now: an acknowledgement is due at the end of the batch
  * @gen: generation number of the peer that @expected counts for, 0 for none
  * @expected: number of the next message, 0 before the first; kept when the path
@@ -72,7 +72,7 @@ struct rds_rx_state {
 	struct rds_path			*path;
 	struct rds_net			*rn;
 	struct rds_cong_map		*fmap;
-	const struct rds_probe_ops	*ops;
+	const struct rds_probe_vtable	*vtable;
 	bool				heard;
 	bool				begun;
 	bool				misplaced;
@@ -124,12 +124,12 @@ static inline void rds_rx_state_disarm(struct rds_rx_state *rx)
 static inline void rds_rx_state_init(struct rds_rx_state *rx,
 				     struct rds_path *path, struct rds_net *rn,
 				     struct rds_cong_map *fmap,
-				     const struct rds_probe_ops *ops)
+				     const struct rds_probe_vtable *vtable)
 {
 	rx->path = path;
 	rx->rn = rn;
 	rx->fmap = fmap;
-	rx->ops = ops;
+	rx->vtable = vtable;
 	rx->heard = false;
 	rx->mapped = false;
 	rx->gen = 0;

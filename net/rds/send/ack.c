@@ -3,6 +3,7 @@
 #include "netns.h"
 #include "send/internal.h"
 #include "sock/state.h"
+#include <net/rds/transport.h>
 
 /* Bytes that the peer's transport has more than before, for a look at them */
 #define KEEP_STEP	2048
@@ -61,17 +62,21 @@ void rds_txq_return_room(struct rds_txq *txq)
 static bool txq_has_room(struct rds_txq *txq, unsigned int bytes)
 {
 	while (txq->paid_bytes + bytes > txq->paid_room) {
-		if (!txq_take_room(txq))
-			return false;
+		if (txq_take_room(txq))
+			continue;
+		/* What is not used is for other queues. */
+		if (!txq->paid_bytes)
+			rds_txq_return_room(txq);
+		return false;
 	}
 	return true;
 }
 
 /*
  * The peer's transport has the message: it is kept for its core to acknowledge.
- * The send buffer is for what the peer's transport does not have, as with an old
- * peer, so the charge for the bytes ends now, as long as not too much is kept.
- * User pages stay charged.
+ * The send buffer is for what the peer's transport does not have, as with an
+ * old peer, so the charge for the bytes ends now, as long as not too much is
+ * kept.  User pages stay charged.
  */
 static void txq_keep(struct rds_txq *txq, struct rds_message *m,
 		     struct ack_paid *paid)
@@ -92,9 +97,9 @@ static void txq_keep(struct rds_txq *txq, struct rds_message *m,
 }
 
 /*
- * Has the peer's transport got so much of `inflight` that it is worth a look?  The
- * acknowledgement of the peer's core mostly comes with that of few bytes, or soon
- * after.
+ * Has the peer's transport got so much of `inflight` that it is worth a look?
+ * The acknowledgement of the peer's core mostly comes with that of few bytes,
+ * or soon after.
  */
 static bool txq_should_keep(struct rds_txq *txq)
 {
@@ -104,19 +109,29 @@ static bool txq_should_keep(struct rds_txq *txq)
 	       txq->una - m->end + m->bytes >= KEEP_STEP;
 }
 
-/* Keep what the peer's transport has. */
-static void txq_keep_acked(struct rds_txq *txq)
+/*
+ * Keep at most @budget messages that the peer's transport has.  A message that
+ * is cancelled is not repeated, so nothing is left to wait for.  Returns what
+ * is left of the budget.
+ */
+static unsigned int txq_keep_acked(struct rds_txq *txq, unsigned int budget,
+				   struct list_head *done)
 {
-	struct ack_paid paid = {};
 	struct rds_message *m, *next;
+	struct ack_paid paid = {};
 
 	lockdep_assert_held(&txq->lock);
 	list_for_each_entry_safe(m, next, &txq->inflight, tx.list) {
-		if (m->tx.end > txq->una)
+		if (!budget || m->tx.end > txq->una)
 			break;
-		txq_keep(txq, m, &paid);
+		if (m->flags & RDS_MSG_CANCELLED)
+			rds_txq_unlink(txq, m, done);
+		else
+			txq_keep(txq, m, &paid);
+		budget--;
 	}
 	paid_end(&paid);
+	return budget;
 }
 
 /*
@@ -138,21 +153,29 @@ static unsigned int txq_retire_list(struct rds_txq *txq, struct list_head *list,
 	return budget;
 }
 
-/* Keep what the peer's transport has, if it is enough. */
-static void txq_retire_by_number(struct rds_txq *txq, struct list_head *done)
+/*
+ * Retire messages up to a number.  The messages on `inflight` have higher
+ * numbers than those on `kept`.  Returns false if there may be more.
+ */
+static bool txq_retire_to(struct rds_txq *txq, u64 seq, struct list_head *done)
 {
 	unsigned int left;
 
-	left = txq_retire_list(txq, &txq->kept, txq->una_seq, RETIRE_AT_ONCE,
-			       done);
-	/* The messages on `inflight` have higher numbers. */
+	left = txq_retire_list(txq, &txq->kept, seq, RETIRE_AT_ONCE, done);
 	if (left)
-		txq_retire_list(txq, &txq->inflight, txq->una_seq, UINT_MAX,
-				done);
-	else
+		left = txq_retire_list(txq, &txq->inflight, seq, left, done);
+	return left;
+}
+
+/*
+ * Retire what the peer has, and keep what its transport has, if it is enough.
+ */
+static void txq_retire_by_number(struct rds_txq *txq, struct list_head *done)
+{
+	if (!txq_retire_to(txq, txq->una_seq, done) ||
+	    (txq_should_keep(txq) &&
+	     !txq_keep_acked(txq, RETIRE_AT_ONCE, done)))
 		txq->untidy = true;
-	if (txq_should_keep(txq))
-		txq_keep_acked(txq);
 }
 
 void rds_txq_retire(struct rds_txq *txq, struct list_head *done)
@@ -165,8 +188,9 @@ void rds_txq_retire(struct rds_txq *txq, struct list_head *done)
 		return;
 	switch (txq->rule) {
 	case RDS_TXQ_BY_POSITION:
-		txq_retire_list(txq, &txq->kept, U64_MAX, UINT_MAX, done);
-		txq_retire_list(txq, &txq->inflight, U64_MAX, UINT_MAX, done);
+		/* Else the worker is about to retire what is left. */
+		if (!txq->untidy)
+			txq->untidy = !txq_retire_to(txq, U64_MAX, done);
 		break;
 	case RDS_TXQ_BY_NUMBER:
 		txq_retire_by_number(txq, done);
@@ -218,7 +242,8 @@ static bool txq_tidy_some(struct rds_txq *txq)
 	if (txq->rule == RDS_TXQ_BY_NUMBER)
 		txq_retire_all(txq, &done);
 	else
-		txq->untidy = false;
+		txq->untidy = txq->rule == RDS_TXQ_BY_POSITION &&
+			      !txq_retire_to(txq, U64_MAX, &done);
 	more = txq->untidy;
 	spin_unlock_bh(&txq->lock);
 	rds_txq_release(&done);
@@ -228,15 +253,25 @@ static bool txq_tidy_some(struct rds_txq *txq)
 
 void rds_txq_tidy(struct rds_txq *txq)
 {
-	if (likely(!READ_ONCE(txq->untidy)))
-		return;
-	while (txq_tidy_some(txq))
+	bool untidy;
+
+	/*
+	 * A context that finds this work pending has set the flag under the
+	 * lock before.
+	 */
+	spin_lock_bh(&txq->lock);
+	untidy = txq->untidy;
+	spin_unlock_bh(&txq->lock);
+	while (unlikely(untidy)) {
+		untidy = txq_tidy_some(txq);
 		cond_resched();
+	}
 }
 
-void rds_txq_acked(struct rds_txq *txq, u64 pos)
+bool rds_txq_acked(struct rds_txq *txq, u64 pos)
 {
 	LIST_HEAD(done);
+	bool untidy;
 
 	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
@@ -244,28 +279,30 @@ void rds_txq_acked(struct rds_txq *txq, u64 pos)
 		txq->una = pos;
 		rds_txq_retire(txq, &done);
 	}
+	untidy = txq->untidy;
 	spin_unlock_bh(&txq->lock);
 	if (!list_empty(&done))
 		rds_txq_release(&done);
 	rcu_read_unlock();
+	return untidy;
 }
 
 /*
- * Apply the number up to which the peer has all messages.  A number that was
- * not sent acknowledges nothing.
+ * Note the number up to which the peer has all messages.  A number that no
+ * transmitter has taken acknowledges nothing.  Returns whether the number is
+ * news.
  */
-static void txq_acked_number(struct rds_txq *txq, u64 seq,
-			     struct list_head *done)
+static bool txq_note_number(struct rds_txq *txq, u64 seq)
 {
 	lockdep_assert_held(&txq->lock);
-	if (seq >= txq->next_seq) {
+	if (seq > txq->taken_seq) {
 		rds_drop(txq->rn->net, RDS_DROP_BAD_ACK);
-		return;
+		return false;
 	}
 	if (seq <= txq->una_seq)
-		return;
+		return false;
 	txq->una_seq = seq;
-	rds_txq_retire(txq, done);
+	return true;
 }
 
 bool rds_txq_acked_number(struct rds_txq *txq, u64 seq)
@@ -275,8 +312,8 @@ bool rds_txq_acked_number(struct rds_txq *txq, u64 seq)
 
 	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
-	if (txq->rule == RDS_TXQ_BY_NUMBER)
-		txq_acked_number(txq, seq, &done);
+	if (txq->rule == RDS_TXQ_BY_NUMBER && txq_note_number(txq, seq))
+		rds_txq_retire(txq, &done);
 	untidy = txq->untidy;
 	spin_unlock_bh(&txq->lock);
 	if (!list_empty(&done))
@@ -285,26 +322,29 @@ bool rds_txq_acked_number(struct rds_txq *txq, u64 seq)
 	return untidy;
 }
 
-/* Decide the rule, and transmit what was held back for it. */
-static void txq_decide(struct rds_txq *txq, enum rds_txq_rule rule,
-		       struct list_head *done)
+/*
+ * Decide the rule.  Messages have been waiting for that, so the worker retires
+ * them.  What a peer that acknowledges by number has is not repeated, so the
+ * rest waits until the worker is done.
+ */
+static void txq_decide(struct rds_txq *txq, enum rds_txq_rule rule)
 {
 	lockdep_assert_held(&txq->lock);
 	txq->rule = rule;
-	txq->held = false;
-	rds_txq_retire(txq, done);
+	txq->held = rule == RDS_TXQ_BY_NUMBER;
+	txq->untidy = true;
 }
 
-/* The peer acknowledges by number.  @ask: it wants to know what this host has. */
-static void txq_heard_acks(struct rds_txq *txq, bool ask, u64 have,
-			   struct list_head *done)
+/*
+ * The peer acknowledges by number.  @ask: it wants to know what this host has.
+ */
+static void txq_heard_acks(struct rds_txq *txq, bool ask, u64 have)
 {
 	lockdep_assert_held(&txq->lock);
 	txq->acks = true;
 	if (!ask) {
-		txq_decide(txq, RDS_TXQ_BY_NUMBER, done);
-		txq_acked_number(txq, have, done);
-		txq_retire_all(txq, done);
+		txq_decide(txq, RDS_TXQ_BY_NUMBER);
+		txq_note_number(txq, have);
 		return;
 	}
 	txq->due |= RDS_DUE_ANSWER;
@@ -319,36 +359,29 @@ static void txq_heard_acks(struct rds_txq *txq, bool ask, u64 have,
 bool rds_txq_heard(struct rds_txq *txq, bool acks, bool ask, u64 have)
 {
 	bool run = false;
-	LIST_HEAD(done);
 
-	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
 	if (txq->open) {
 		if (acks)
-			txq_heard_acks(txq, ask, have, &done);
-		else if (txq->rule == RDS_TXQ_UNDECIDED)
-			txq_decide(txq, RDS_TXQ_BY_POSITION, &done);
+			txq_heard_acks(txq, ask, have);
+		else if (txq->rule == RDS_TXQ_UNDECIDED && !txq->acks &&
+			 !txq->path->index)
+			txq_decide(txq, RDS_TXQ_BY_POSITION);
 		run = rds_txq_wants_run(txq) || txq->untidy;
 	}
 	spin_unlock_bh(&txq->lock);
-	rds_txq_release(&done);
-	rcu_read_unlock();
 	return run;
 }
 
 bool rds_txq_silent(struct rds_txq *txq)
 {
 	bool silent;
-	LIST_HEAD(done);
 
-	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
 	silent = txq->open && txq->rule == RDS_TXQ_UNDECIDED;
 	if (silent)
-		txq_decide(txq, RDS_TXQ_BY_POSITION, &done);
+		txq_decide(txq, RDS_TXQ_BY_POSITION);
 	spin_unlock_bh(&txq->lock);
-	rds_txq_release(&done);
-	rcu_read_unlock();
 	return silent;
 }
 
@@ -394,8 +427,8 @@ static void txq_stamp_ack(struct rds_txq *txq, struct rds_message *m)
 }
 
 /*
- * One request at a time: the next batch after its answer asks again, so a stream
- * does not pay for an answer to each batch.
+ * One request at a time: the next batch after its answer asks again, so a
+ * stream does not pay for an answer to each batch.
  */
 static void txq_stamp_request(struct rds_txq *txq, struct rds_message *m)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Acknowledgement of the messages of a transmit queue, and of those that came the
- * other way; send/txq.h has the locks.
+ * Acknowledgement of the messages of a transmit queue, and of those that came
+ * the other way; send/txq.h has the locks.
  *
  * The rule says when a message is acknowledged.  By position: when the peer's
  * transport has all its bytes.  By number: when the peer's core has delivered
@@ -51,8 +51,11 @@ enum rds_txq_rule {
 	RDS_TXQ_BY_NUMBER,
 };
 
-/* The peer's transport has what ends at @pos or before. */
-void rds_txq_acked(struct rds_txq *txq, u64 pos);
+/*
+ * The peer's transport has what ends at @pos or before.  Returns whether
+ * rds_txq_tidy() has to be called.
+ */
+bool rds_txq_acked(struct rds_txq *txq, u64 pos);
 
 /*
  * The peer's core has delivered all messages up to the number @seq.  Returns

@@ -10,15 +10,18 @@
  * the transport?
  */
 static bool cancel_can_unlink(const struct rds_txq *txq,
-			      const struct rds_message *m, bool sending)
+			      const struct rds_message *m,
+			      const struct list_head *list)
 {
-	if (sending && (txq->busy || rds_txq_is_partial(txq, m)))
+	if (list == &txq->sending && (txq->busy || rds_txq_is_partial(txq, m)))
 		return false;
 	/*
 	 * TCP reads lent pages until the acknowledgement: neither unpin nor
-	 * report them before.
+	 * report them before.  On `kept` it has that.  What is on `queue` is
+	 * for another connection, and would be sent over it.
 	 */
-	return !(m->zcopy && m->flags & RDS_MSG_STARTED);
+	return list == &txq->kept || list == &txq->queue || !m->zcopy ||
+	       !(m->flags & RDS_MSG_STARTED);
 }
 
 /*
@@ -39,8 +42,8 @@ static void cancel_mark(struct rds_message *m, bool closing)
 }
 
 /*
- * A message that is taken off its list may hold an acknowledgement, which is sent
- * alone then.
+ * A message that is taken off its list may hold an acknowledgement, which is
+ * sent alone then.
  */
 static void cancel_ack(struct rds_txq *txq, const struct rds_message *m)
 {
@@ -57,7 +60,7 @@ static void cancel_list(struct rds_txq *txq, struct list_head *list,
 		if (m->owner != rs ||
 		    (dport >= 0 && rds_message_dport(m) != dport))
 			continue;
-		if (!cancel_can_unlink(txq, m, list == &txq->sending)) {
+		if (!cancel_can_unlink(txq, m, list)) {
 			cancel_mark(m, dport < 0);
 			continue;
 		}

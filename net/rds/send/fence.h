@@ -6,8 +6,8 @@
  * A queue takes messages only from senders that know the present number of
  * queues.  When that number rises, the first queue may have messages of flows
  * that go to other queues from now on: a fence in the first queue marks the end
- * of these messages, and the other queues wait behind it.  When the number falls
- * to 1, messages of the other queues move to the end of the first.
+ * of these messages, and the other queues wait behind it.  When the number
+ * falls to 1, messages of the other queues move to the end of the first.
  *
  * Locks: rds_lanes.lock is held by all callers but rds_fence_passed(); the lock
  * of a queue is taken inside, that of the first queue last.
@@ -33,7 +33,8 @@ bool rds_fence_set(struct rds_txq *txq, unsigned int nr);
 bool rds_fence_passed(struct rds_txq *txq);
 
 /*
- * Tell a queue that there are @nr queues; it transmits unless @wait.  Returns whether rds_txq_run() has to be called.
+ * Tell a queue that there are @nr queues; it transmits unless @wait.  Returns
+ * whether rds_txq_run() has to be called.
  */
 bool rds_fence_admit(struct rds_txq *txq, unsigned int nr, bool wait);
 

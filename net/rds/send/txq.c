@@ -135,8 +135,14 @@ static void txq_begin(struct rds_txq *txq, enum rds_peer_kind peer)
 	txq->late |= !txq->greeted;
 	/* An old peer that has messages drops it, see conn_make_handshake(). */
 	txq->dropped = peer != RDS_PEER_ACKS && txq->used;
-	txq->held = peer == RDS_PEER_ACKS && txq_repeats_first(txq);
+	/*
+	 * A message must not go over a further path to a peer that has one: see
+	 * rds_fence_move().
+	 */
+	txq->held = peer == RDS_PEER_ACKS &&
+		    (txq->path->index || txq_repeats_first(txq));
 	txq->acks = false;
+	txq->una_seq = 0;
 	txq->ack_sent = 0;
 	txq->asked = 0;
 	/* Of the maps that two paths carry, an older one could come last. */
@@ -287,6 +293,9 @@ bool rds_txq_abandon(struct rds_txq *txq, bool force)
 	spin_lock_bh(&txq->lock);
 	gone = force || txq_is_empty(txq);
 	txq->gone |= gone;
+	/* The connection may be freed: no context looks at the fence again. */
+	if (gone)
+		txq->fence = 0;
 	spin_unlock_bh(&txq->lock);
 	return gone;
 }

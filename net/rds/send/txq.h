@@ -5,11 +5,12 @@
  * which admits at most one transmitter.
  *
  *	queue --> sending --> inflight [--> kept] --> acknowledged, freed
- *	  ^_________|____________|__________|   (path lost: back to the front, in
+ *	  ^_________|____________|__________|   (path lost: back to the front,
+ *	  in
  *						order)
  *
- * `kept` is for peers that acknowledge by number: the peer's transport has these
- * messages, its core has not said so.
+ * `kept` is for peers that acknowledge by number: the peer's transport has
+ * these messages, its core has not said so.
  *
  * Locking: rds_txq.lock (bottom halves off) guards all fields of the queue, and
  * the fields of the messages on its lists.  While `busy` is set, one context,
@@ -38,26 +39,13 @@
 
 #include <net/rds/tx.h>
 #include "send/ack.h"
+#include "send/due.h"
 
 struct rds_operation;
 struct rds_message;
 struct rds_path;
 struct rds_net;
 struct rds_sock;
-
-/*
- * Messages of the queue's own that are due, in the order in which they go.
- * They have no number, and are of one connection only.
- */
-#define RDS_DUE_MAP		BIT(0)	/* congestion map of the local address */
-#define RDS_DUE_GREETING	BIT(1)	/* handshake that asks for an answer */
-#define RDS_DUE_ANSWER		BIT(2)	/* handshake that answers */
-#define RDS_DUE_ACK		BIT(3)	/* acknowledgement alone */
-#define RDS_DUE_KINDS		4
-
-/* Make a message of the kind RDS_DUE_*; NULL without memory.  May sleep. */
-typedef struct rds_message *rds_txq_make_fn(struct rds_path *path,
-					    unsigned int what);
 
 /**
  * struct rds_txq - transmit state of one path
@@ -75,14 +63,16 @@ typedef struct rds_message *rds_txq_make_fn(struct rds_path *path,
  * @paid_room: memory of the namespace that is set aside for @paid_bytes
  * @batch: position of the transmitter in @sending
  * @next_seq: number of the next message that is queued, from 1
+ * @taken_seq: highest number that a transmitter has taken
  * @una: position up to which the peer has acknowledged all bytes or messages
- * @una_seq: number up to which the peer has delivered all messages; for
- *	RDS_TXQ_BY_NUMBER, kept when the path is lost
+ * @una_seq: number up to which the peer has delivered all messages, as it said
+ *	over the present connection; for RDS_TXQ_BY_NUMBER
  * @ack_sent: highest acknowledgement over the present connection
- * @delivered: number up to which the peer's messages are delivered; the receiver
- *	writes it
+ * @delivered: number up to which the peer's messages are delivered; the
+ *	receiver writes it
  * @make: makes messages that are due; NULL if the path has none
- * @map_end: end of the map that rds_txq_probe() asked for; U64_MAX: not sent yet
+ * @map_end: end of the message that rds_txq_probe() asked for; U64_MAX: not
+ *	sent yet
  * @nr_probes: RDS_MSG_PROBE messages on all lists
  * @nr_again: RDS_MSG_AGAIN messages on all lists
  * @open: the path is up, so transmitters are admitted
@@ -91,7 +81,8 @@ typedef struct rds_message *rds_txq_make_fn(struct rds_path *path,
  * @held: messages wait until the peer has said which ones it has
  * @fenced: messages wait for the fence of the first lane
  * @lanes: number of lanes that senders have to know, see rds_txq_send()
- * @fence: messages with lower numbers go before those of other lanes; 0 for none
+ * @fence: messages with lower numbers go before those of other lanes; 0 for
+ *	none
  * @at_fence: called under the lock when there is none any more; may not sleep
  * @greeted: the present connection began with a handshake
  * @dropped: that handshake is a duplicate for an old peer
@@ -108,7 +99,8 @@ typedef struct rds_message *rds_txq_make_fn(struct rds_path *path,
  * @used: a message was put on @inflight; never cleared
  * @last_send: local_clock() at the last message that may be part of a stream
  * @gone: the path is being destroyed: the queue refuses messages
- * @probe_due: the next map is a probe, whose acknowledgement is waited for
+ * @probe_due: the next of rds_txq_probe_kind() is a probe, whose
+ *	acknowledgement is waited for
  * @room: rds_path_writable() was called since ->xmit() was entered
  * @idle: wait queue of rds_txq_close(), which waits until @busy is clear
  * @xmit_map: @busy as a lock, for lockdep
@@ -126,6 +118,7 @@ struct rds_txq {
 	unsigned int		paid_room;
 	struct rds_tx_batch	batch;
 	u64			next_seq;
+	u64			taken_seq;
 	u64			una;
 	u64			una_seq;
 	u64			ack_sent;
@@ -166,9 +159,12 @@ struct rds_txq {
 
 /* State in which rds_txq_send() and rds_txq_run() leave the queue */
 enum rds_txq_state {
-	RDS_TXQ_IDLE,		/* no message is left, or another context transmits */
-	RDS_TXQ_WAITS,		/* the transport has no room, or the gate is closed */
-	RDS_TXQ_MORE,		/* messages are left: the worker has to call rds_txq_run() */
+	/* no message is left, or another context transmits */
+	RDS_TXQ_IDLE,
+	/* the transport has no room, or the gate is closed */
+	RDS_TXQ_WAITS,
+	/* messages are left: the worker has to call rds_txq_run() */
+	RDS_TXQ_MORE,
 	RDS_TXQ_GONE,		/* not queued: the path is being destroyed */
 	RDS_TXQ_MOVED,		/* not queued: the lanes have changed */
 };
@@ -222,11 +218,16 @@ bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m);
  */
 enum rds_txq_state rds_txq_run(struct rds_txq *txq);
 
-/* Send a message of the kind RDS_DUE_*.  Returns whether to call rds_txq_run(). */
+/*
+ * Send a message of the kind RDS_DUE_*.  Returns whether to call rds_txq_run().
+ */
 bool rds_txq_due(struct rds_txq *txq, unsigned int what);
 
+/* Kind of the message that probes: only the first path carries maps. */
+unsigned int rds_txq_probe_kind(const struct rds_txq *txq);
+
 /*
- * Have a map sent as a probe, and ask whether the peer has acknowledged it.
+ * Have a probe sent, and ask whether the peer has acknowledged it.
  * Only the acknowledgement of bytes that are sent from now on proves that the
  * peer is alive.
  */
@@ -278,9 +279,7 @@ void rds_txq_rewind(struct rds_txq *txq);
  */
 void rds_txq_cancel(struct rds_txq *txq, struct rds_sock *rs, int dport);
 
-/*
- * Is the queue without messages, be they queued, being sent or unacknowledged?
- */
+/* Is the queue without messages: queued, being sent or unacknowledged ones? */
 bool rds_txq_empty(struct rds_txq *txq);
 
 /*
@@ -289,10 +288,7 @@ bool rds_txq_empty(struct rds_txq *txq);
  */
 bool rds_txq_abandon(struct rds_txq *txq, bool force);
 
-/*
- * For dumps: call @fn under the lock for all messages, without maps, that are
- * @started or not.
- */
+/* Call @fn under the lock for all numbered messages, @started or not. */
 void rds_txq_visit(struct rds_txq *txq, bool started,
 		   void (*fn)(const struct rds_message *m, void *arg),
 		   void *arg);

@@ -31,8 +31,8 @@ unsigned int rds_tx_fill_bvec(const struct rds_tx_batch *batch,
 			      struct bio_vec *bv, unsigned int max,
 			      size_t *bytes)
 {
-	struct rds_tx_msg *m = batch->cur;
 	unsigned int skip = batch->off, n = 0, i;
+	struct rds_tx_msg *m = batch->cur;
 	size_t sum = 0;
 
 	for (; m && n < max; m = list_is_last(&m->list, batch->head) ? NULL :
@@ -128,6 +128,7 @@ static void txq_refill(struct rds_txq *txq)
 						  struct rds_tx_msg, list);
 	if (txq->acks)
 		rds_txq_stamp(txq);
+	txq->taken_seq = max(txq->taken_seq, rds_txq_msg(txq->queue.prev)->seq);
 	list_splice_tail_init(&txq->queue, &txq->sending);
 }
 
@@ -212,12 +213,12 @@ static void txq_insert(struct rds_txq *txq, struct rds_message *m)
 }
 
 /*
- * Make a message that is due, and insert it.  Drops the lock meanwhile.  Returns
- * false without memory.
+ * Make a message that is due, and insert it.  Drops the lock meanwhile.
+ * Returns false without memory.
  */
 static bool txq_add_due(struct rds_txq *txq, unsigned int what)
 {
-	bool probe = what == RDS_DUE_MAP && txq->probe_due;
+	bool probe = what == rds_txq_probe_kind(txq) && txq->probe_due;
 	struct rds_message *m;
 
 	lockdep_assert_held(&txq->lock);
@@ -371,6 +372,9 @@ static enum rds_txq_state txq_transmit(struct rds_txq *txq)
 	spin_lock_bh(&txq->lock);
 #endif
 	state = txq_loop(txq);
+	/* The worker retires what is left, see rds_txq_tidy(). */
+	if (unlikely(txq->untidy) && state == RDS_TXQ_IDLE)
+		state = RDS_TXQ_MORE;
 	txq_leave(txq);
 	spin_unlock_bh(&txq->lock);
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
@@ -478,10 +482,15 @@ bool rds_txq_due(struct rds_txq *txq, unsigned int what)
 	return run;
 }
 
+unsigned int rds_txq_probe_kind(const struct rds_txq *txq)
+{
+	return txq->path->index ? RDS_DUE_GREETING : RDS_DUE_MAP;
+}
+
 void rds_txq_probe(struct rds_txq *txq)
 {
 	spin_lock_bh(&txq->lock);
-	txq->due |= RDS_DUE_MAP;
+	txq->due |= rds_txq_probe_kind(txq);
 	txq->probe_due = true;
 	txq->map_end = U64_MAX;
 	spin_unlock_bh(&txq->lock);

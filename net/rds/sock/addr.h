@@ -14,11 +14,13 @@
 /* Faults of an address; each system call has its own errno for each of them. */
 enum rds_addr_fault {
 	RDS_ADDR_OK,
-	RDS_ADDR_SHORT,		/* too short for a family, or for the structure of the family */
+	/* too short for a family, or for the structure of the family */
+	RDS_ADDR_SHORT,
 	RDS_ADDR_FAMILY,	/* neither IPv4 nor IPv6 */
 	RDS_ADDR_ANY4,		/* 0.0.0.0 */
 	RDS_ADDR_GROUP4,	/* IPv4 multicast or broadcast */
-	RDS_ADDR_BAD6,		/* IPv6 but not unicast, or a mapped IPv4 address with a fault */
+	/* IPv6 but not unicast, or a mapped IPv4 address with a fault */
+	RDS_ADDR_BAD6,
 	RDS_ADDR_NO_SCOPE,	/* link-local without an interface */
 	RDS_ADDR_FAULTS
 };

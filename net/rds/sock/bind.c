@@ -38,7 +38,8 @@ static int bind_choose(struct rds_sock *rs, const struct rds_sock_addr *to)
 			       -ENOPROTOOPT;
 	rs->trans = rds_transport_for_addr(net, &to->addr, to->scope);
 	if (!rs->trans) {
-		pr_info_ratelimited("rds: no transport has the address %pI6c\n", &to->addr);
+		pr_info_ratelimited("rds: no transport has the address %pI6c\n",
+				    &to->addr);
 		return -EADDRNOTAVAIL;
 	}
 	return 0;

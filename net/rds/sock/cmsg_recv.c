@@ -84,13 +84,13 @@ int rds_cmsg_put_cong(struct rds_sock *rs, struct msghdr *msg)
 
 static int put_timestamp(struct rds_sock *rs, struct msghdr *msg, ktime_t stamp)
 {
-	struct __kernel_old_timeval old =
-		ns_to_kernel_old_timeval(ktime_to_ns(stamp));
 	struct timespec64 ts = ktime_to_timespec64(stamp);
 	struct __kernel_sock_timeval tv = {
 		.tv_sec = ts.tv_sec,
 		.tv_usec = ts.tv_nsec / NSEC_PER_USEC,
 	};
+	struct __kernel_old_timeval old =
+		ns_to_kernel_old_timeval(ktime_to_ns(stamp));
 
 	if (sock_flag(&rs->sk, SOCK_TSTAMP_NEW))
 		return put_cmsg(msg, SOL_SOCKET, SO_TIMESTAMP_NEW, sizeof(tv),

@@ -23,8 +23,8 @@ static void sock_destruct(struct sock *sk)
 static int rds_release(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
-	struct rds_sock *rs;
 	struct rds_conn *conn;
+	struct rds_sock *rs;
 
 	if (!sk)
 		return 0;

@@ -187,7 +187,7 @@ void rds_sock_zcopy_purge(struct rds_sock *rs)
 
 /*
  * Called with the groups of ports that became free, under the lock of the table
- * of maps.
+ * of maps, which is not visible here, so no assertion checks it.
  */
 static void mon_update(struct rds_cong_monitor *mon, u64 groups)
 {

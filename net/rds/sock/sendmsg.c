@@ -12,7 +12,8 @@
  * RDS raises no SIGPIPE in any case; each write(2) to a SOCK_SEQPACKET socket
  * has MSG_EOR.
  */
-#define SEND_FLAGS	(MSG_DONTWAIT | MSG_ZEROCOPY | MSG_NOSIGNAL | MSG_EOR | MSG_CMSG_COMPAT)
+#define SEND_FLAGS	(MSG_DONTWAIT | MSG_ZEROCOPY | MSG_NOSIGNAL | \
+			 MSG_EOR | MSG_CMSG_COMPAT)
 
 /* The timeout is read only if a call has to wait, which most calls do not. */
 #define TIMEO_UNKNOWN	(-1L)

@@ -115,8 +115,8 @@ bool rds_sock_writable(const struct rds_sock *rs)
  */
 bool rds_sock_half_full(const struct rds_sock *rs)
 {
-	s64 snd = atomic64_read(&rs->snd);
 	unsigned int half = rds_sock_sndbuf(rs) / 2;
+	s64 snd = atomic64_read(&rs->snd);
 
 	return SND_BYTES(snd) >= half || SND_MSGS(snd) >= half;
 }

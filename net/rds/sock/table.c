@@ -37,7 +37,8 @@ static struct hlist_head *bind_head(struct rds_bind_table *table,
 {
 	u32 key = (__force u32)(addr->s6_addr32[2] ^ addr->s6_addr32[3]);
 
-	return &table->heads[hash_32(key ^ ((__force u32)port << 7), BIND_BITS)];
+	key ^= (__force u32)port << 7;
+	return &table->heads[hash_32(key, BIND_BITS)];
 }
 
 /**
@@ -92,8 +93,8 @@ static bool bind_try(struct rds_sock *rs, const struct in6_addr *addr,
  */
 static int bind_any(struct rds_sock *rs, const struct in6_addr *addr, int scope)
 {
-	struct rds_bind_table *table = rs->rn->bind;
 	u32 start = reciprocal_scale(get_random_u32(), BIND_NR_PORTS);
+	struct rds_bind_table *table = rs->rn->bind;
 	bool done = false;
 	u32 i = 0;
 

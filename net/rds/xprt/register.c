@@ -15,10 +15,10 @@ static size_t path_size;
  */
 static struct kmem_cache *path_caches[RDS_TRANS_SLOTS];
 
-static bool memop_is_complete(const struct rds_memop_vtable *ops)
+static bool memop_is_complete(const struct rds_memop_vtable *memop)
 {
-	return !ops ||
-	       (ops->mr_reg && ops->mr_dereg && ops->mr_flush && ops->op_check);
+	return !memop || (memop->mr_reg && memop->mr_dereg &&
+			  memop->mr_flush && memop->op_check);
 }
 
 static bool transport_is_complete(const struct rds_transport *t)

@@ -277,9 +277,11 @@ static bool open_listener(struct addr_entry *e)
 	}
 	rdma_destroy_id(id);
 	if (!e->told)
-		pr_warn_ratelimited("rds_rdma: cannot listen on %pISpc: error %d%s\n", &ss, err,
+		pr_warn_ratelimited("rds_rdma: cannot listen on %pISpc: error %d%s\n",
+				    &ss, err,
 				    err == -EADDRINUSE && e->dev->props.iwarp ?
-				    ", iWARP needs the TCP port of that number" : "");
+					    ", iWARP needs the TCP port of that number" :
+					    "");
 	e->told = true;
 	return false;
 }

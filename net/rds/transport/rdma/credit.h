@@ -9,7 +9,8 @@
 
 #include <linux/types.h>
 
-#define RDS_RDMA_CREDIT_FRAME	255	/* most credits that one header can grant */
+/* most credits that one header can grant */
+#define RDS_RDMA_CREDIT_FRAME	255
 
 /**
  * struct rds_rdma_credit - credits of one connection

@@ -42,7 +42,8 @@
 /* Bits of rds_rdma_conn.blocked */
 #define RDS_RDMA_NO_SLOT	BIT(0)
 #define RDS_RDMA_NO_CREDIT	BIT(1)
-#define RDS_RDMA_NO_OP		BIT(2)	/* no room for an operation, or op_fenced is not 0 */
+/* no room for an operation, or op_fenced is not 0 */
+#define RDS_RDMA_NO_OP		BIT(2)
 #define RDS_RDMA_NO_MEM		BIT(3)	/* no memory; data_work wakes xmit */
 
 /**

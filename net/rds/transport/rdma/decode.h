@@ -14,7 +14,8 @@
 
 #define RDS_RDMA_FRAG		4096	/* payload of a frame */
 #define RDS_RDMA_HDR		((u32)sizeof(struct rds_wire_header))
-#define RDS_RDMA_JOIN_MAX	4096	/* bytes of a frame with several messages */
+/* bytes of a frame with several messages */
+#define RDS_RDMA_JOIN_MAX	4096
 
 /*
  * The sum of a header for its checksum, folded but not complemented.  A

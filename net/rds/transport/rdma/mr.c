@@ -77,12 +77,12 @@ struct rds_rdma_mr {
 	void			*arg;
 };
 
-#define mr_count(pool, what)							\
-	do {									\
-		if ((pool)->pages <= RDS_RDMA_MR_SMALL)				\
-			rds_rdma_dev_stats_inc(ib_rdma_mr_8k_##what);		\
-		else								\
-			rds_rdma_dev_stats_inc(ib_rdma_mr_1m_##what);		\
+#define mr_count(pool, what)						\
+	do {								\
+		if ((pool)->pages <= RDS_RDMA_MR_SMALL)			\
+			rds_rdma_dev_stats_inc(ib_rdma_mr_8k_##what);	\
+		else							\
+			rds_rdma_dev_stats_inc(ib_rdma_mr_1m_##what);	\
 	} while (0)
 
 static void mr_unmap_work(struct work_struct *work);
@@ -125,7 +125,8 @@ static void mr_empty(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr)
 	int err = ib_dereg_mr(mr->ib);
 
 	if (err)
-		pr_warn_ratelimited("rds_rdma: the device keeps a key: error %d\n", err);
+		pr_warn_ratelimited("rds_rdma: the device keeps a key: error %d\n",
+				    err);
 	mr_count(mr->pool, free);
 	mr_unmap_sg(dev, mr);
 	mr->ib = NULL;

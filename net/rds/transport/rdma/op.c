@@ -33,7 +33,8 @@
 
 #include "op.h"
 
-#define OP_MERGE	(64U * 1024)	/* adjacent pages share an SGE up to this size */
+/* adjacent pages share an SGE up to this size */
+#define OP_MERGE	(64U * 1024)
 #define OP_RETRIES	100		/* attempts to get memory and keys */
 
 /* Unmap local memory that no key describes. */

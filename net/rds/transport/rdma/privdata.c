@@ -11,8 +11,10 @@
 /*
  * Both forms have two addresses, then the same block:
  *
- *	0 major  1 minor  2 minors (16 bits)  4 type of service  5 zero (3 bytes)
- *	8 acknowledgement (64 bits)  16 credit (32 bits)  20 generation (32 bits)
+ *	0 major  1 minor  2 minors (16 bits)
+ *	4 type of service  5 zero (3 bytes)
+ *	8 acknowledgement (64 bits)
+ *	16 credit (32 bits)  20 generation (32 bits)
  */
 #define PD_BLOCK	24
 

@@ -18,7 +18,8 @@ struct in6_addr;
 #define RDS_RDMA_V4_0		0x0400
 #define RDS_RDMA_V4_1		0x0401
 #define RDS_RDMA_MINORS		0x0003
-#define RDS_RDMA_JOINS		0x80	/* in the upper byte of the mask of minors */
+/* in the upper byte of the mask of minors */
+#define RDS_RDMA_JOINS		0x80
 
 /**
  * struct rds_rdma_peer - contents of private data, in host order

@@ -23,7 +23,8 @@
 
 #include "data.h"
 
-#define RX_FILL		16	/* receives that get pages between two holds of the lock */
+/* receives that get pages between two holds of the lock */
+#define RX_FILL		16
 
 static struct rds_rdma_recv *recv_of(struct ib_recv_wr *wr)
 {

@@ -28,10 +28,13 @@
 #include "rdma.h"
 
 #define REG_DEPTH	64
-#define REG_STEP_TIME	(2 * HZ)	/* longest time for one step of connecting */
+/* longest time for one step of connecting */
+#define REG_STEP_TIME	(2 * HZ)
 #define REG_CM_MS	2000		/* time-out of rdma_cm for one step */
-#define REG_WAIT_TIME	(5 * HZ)	/* longest time that users wait for a registrar */
-#define REG_RUN_TIME	(5 * HZ)	/* longest time of a request before reg_fail() */
+/* longest time that users wait for a registrar */
+#define REG_WAIT_TIME	(5 * HZ)
+/* longest time of a request before reg_fail() */
+#define REG_RUN_TIME	(5 * HZ)
 #define REG_BACKOFF_MIN	max(1, HZ / 20)
 #define REG_BACKOFF_MAX	(5 * HZ)
 
@@ -416,8 +419,8 @@ static void reg_work(struct work_struct *work)
 
 	err = reg_make(reg);
 	if (err) {
-		pr_debug("rds_rdma: registrar at %pI6c: error %d, events %x\n", &addr.addr, err,
-			 reg->events);
+		pr_debug("rds_rdma: registrar at %pI6c: error %d, events %x\n",
+			 &addr.addr, err, reg->events);
 		/*
 		 * Do not let the CM repeat a request: it does harm while the
 		 * link goes down.

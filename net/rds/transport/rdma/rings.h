@@ -31,8 +31,10 @@ struct rds_rdma_lent {
  * traffic, between RDS_RDMA_RECV_MIN and RDS_RDMA_RECV_MAX.
  */
 #define RDS_RDMA_SEND_SLOTS	64U	/* a power of two */
-#define RDS_RDMA_OP_WRS		40	/* further work requests, for operations */
-#define RDS_RDMA_ACK_SLOTS	1	/* frames with acknowledgement or credit only */
+/* further work requests, for operations */
+#define RDS_RDMA_OP_WRS		40
+/* frames with acknowledgement or credit only */
+#define RDS_RDMA_ACK_SLOTS	1
 #define RDS_RDMA_RECV_MIN	8
 #define RDS_RDMA_RECV_MAX	148
 /*
@@ -40,9 +42,11 @@ struct rds_rdma_lent {
  * times its size.
  */
 #define RDS_RDMA_COPY_MAX	1023
-#define RDS_RDMA_LENT		256U	/* remembered pages lent to messages; a power of two */
+/* remembered pages lent to messages; a power of two */
+#define RDS_RDMA_LENT		256U
 #define RDS_RDMA_SEND_SGE	4	/* header and three pieces of payload */
-#define RDS_RDMA_OP_SGE		17	/* 64 KiB that start anywhere in their first page */
+/* 64 KiB that start anywhere in their first page */
+#define RDS_RDMA_OP_SGE		17
 
 /**
  * struct rds_rdma_rx - receive side of a connection (recv.c, frame.c, rxpage.c)

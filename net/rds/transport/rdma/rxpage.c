@@ -68,8 +68,10 @@ void rds_rdma_page_free(struct rds_rdma_recv *r)
  */
 static struct page *lent_pop(struct rds_rdma_rx *rx, u64 *addr)
 {
+	struct rds_rdma_conn *conn = container_of(rx, struct rds_rdma_conn, rx);
 	struct rds_rdma_lent *l;
 
+	lockdep_assert_held(&conn->tx_lock);
 	if (rx->lent_tail == rx->lent_head)
 		return NULL;
 	l = &rx->lent[rx->lent_tail++ % RDS_RDMA_LENT];
@@ -83,6 +85,10 @@ static struct page *lent_pop(struct rds_rdma_rx *rx, u64 *addr)
  */
 noinline bool rds_rdma_page_back(const struct rds_rdma_rx *rx)
 {
+	const struct rds_rdma_conn *conn =
+		container_of(rx, struct rds_rdma_conn, rx);
+
+	lockdep_assert_held(&conn->tx_lock);
 	return rx->lent_tail != rx->lent_head &&
 	       page_ref_count(rx->lent[rx->lent_tail % RDS_RDMA_LENT].page) ==
 		       1;

@@ -34,8 +34,10 @@
 #include "data.h"
 
 #define TX_CHAIN	32U	/* most frames in one ib_post_send() */
-#define TX_COPY		32768U	/* bytes copied under one hold of the lock, plus up to a frame */
-#define TX_LARGE	1024	/* most payload that is held without a completion to come */
+/* bytes copied under one hold of the lock, plus up to a frame */
+#define TX_COPY		32768U
+/* most payload that is held without a completion to come */
+#define TX_LARGE	1024
 
 /*
  * Unacknowledged messages and bytes before one asks for acknowledgement

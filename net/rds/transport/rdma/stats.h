@@ -75,7 +75,9 @@ struct rds_rdma_stats {
 /* main.c: counters of a namespace */
 struct rds_rdma_stats __percpu *rds_rdma_stats(struct net *net);
 
-#define rds_rdma_stats_inc(net, field)		this_cpu_inc(rds_rdma_stats(net)->field)
-#define rds_rdma_stats_add(net, field, n)	this_cpu_add(rds_rdma_stats(net)->field, n)
+#define rds_rdma_stats_inc(net, field) \
+	this_cpu_inc(rds_rdma_stats(net)->field)
+#define rds_rdma_stats_add(net, field, n) \
+	this_cpu_add(rds_rdma_stats(net)->field, n)
 
 #endif

@@ -166,7 +166,9 @@ void rds_tcp_retry_after(struct rds_tcp_sock *ts, unsigned long delay)
  */
 void rds_tcp_retry_later(struct rds_tcp_sock *ts)
 {
-	rds_tcp_retry_after(ts, RDS_TCP_RETRY_TIME);
+	/* A later time may be pending, from the pace of the SYNs. */
+	if (!ts->closed)
+		mod_delayed_work(rds_tcp_wq, &ts->retry, RDS_TCP_RETRY_TIME);
 }
 
 /**

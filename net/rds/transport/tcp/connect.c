@@ -91,9 +91,9 @@ static int dial_bind_port(struct socket *sock, const struct rds_path_addr *addr,
 }
 
 /*
- * Bind to a port of the local range that tells the index of the path.  Ports are
- * shared with connections to other peers; a listener, or the last connection to
- * the same peer, may hold one.
+ * Bind to a port of the local range that tells the index of the path.  Ports
+ * are shared with connections to other peers; a listener, or the last
+ * connection to the same peer, may hold one.
  */
 static int dial_bind_index(struct socket *sock, const struct rds_path *path)
 {
@@ -101,7 +101,7 @@ static int dial_bind_index(struct socket *sock, const struct rds_path *path)
 	u32 start;
 
 	inet_get_local_port_range(path->net, &low, &high);
-	first = round_up(low, RDS_MAX_PATHS) + path->index;
+	first = low + ((path->index - low) & (RDS_MAX_PATHS - 1));
 	groups = (high - first) / RDS_MAX_PATHS + 1;
 	if (first > high)
 		return -EADDRINUSE;
@@ -139,7 +139,8 @@ static void dial_pace(struct rds_tcp_sock *ts)
  * @ts: connection, attached; the socket is locked
  *
  * Only a SYN that was repeated sets the timer anew, or a worker that is ahead
- * of the timer would postpone the SYN for ever.
+ * of the timer would postpone the SYN for ever.  The number of SYNs is limited
+ * here, as newer kernels add a sysctl to the number that a socket has.
  */
 void rds_tcp_dial_again(struct rds_tcp_sock *ts)
 {
@@ -148,7 +149,9 @@ void rds_tcp_dial_again(struct rds_tcp_sock *ts)
 	sock_owned_by_me(sk);
 	if (sk->sk_state != TCP_SYN_SENT)
 		return;
-	if (inet_csk(sk)->icsk_retransmits == ts->syn_repeats)
+	if (inet_csk(sk)->icsk_retransmits > RDS_TCP_SYN_RETRIES)
+		rds_path_lost(ts->path, RDS_DROP_DIAL_FAILED);
+	else if (inet_csk(sk)->icsk_retransmits == ts->syn_repeats)
 		rds_tcp_retry_after(ts, RDS_TCP_RETRY_TIME);
 	else
 		dial_pace(ts);

@@ -130,9 +130,9 @@ static bool listener_serves_v4(const struct rds_tcp_net *tn)
 /* Returns 0 when both families are served. */
 static int listen_complete(struct rds_tcp_net *tn)
 {
+	bool has_v6 = IS_ENABLED(CONFIG_IPV6) && ipv6_mod_enabled();
 	struct socket **v6 = &tn->listener[RDS_TCP_LISTEN_V6];
 	struct socket **v4 = &tn->listener[RDS_TCP_LISTEN_V4];
-	bool has_v6 = IS_ENABLED(CONFIG_IPV6) && ipv6_mod_enabled();
 	int err = 0;
 
 	lockdep_assert_held(&tn->listen_lock);

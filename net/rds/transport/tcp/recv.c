@@ -171,14 +171,14 @@ static bool rx_own_pages(struct sk_buff *skb)
 static const u8 *rx_contiguous(const struct sk_buff *skb, unsigned int off,
 			       size_t len)
 {
+	const skb_frag_t *frag = skb_shinfo(skb)->frags;
 	unsigned int head = skb_headlen(skb);
 
 	if (off + len <= head)
 		return skb->data + off;
 	if (off >= head && skb_shinfo(skb)->nr_frags == 1 &&
 	    !skb_has_frag_list(skb))
-		return (const u8 *)skb_frag_address(&skb_shinfo(skb)->frags[0]) +
-		       off - head;
+		return (const u8 *)skb_frag_address(frag) + off - head;
 	return NULL;
 }
 

@@ -18,12 +18,12 @@ static int rds_tcp_rcvbuf_min = SOCK_MIN_RCVBUF;
 static int buf_handler(RDS_CTL_CONST struct ctl_table *ctl, int write,
 		       void *buffer, size_t *lenp, loff_t *ppos)
 {
-	struct rds_tcp_net *tn = ctl->extra2;
 	int val = READ_ONCE(*(int *)ctl->data);
 	struct ctl_table tmp = { .data = &val,
 				 .maxlen = sizeof(val),
 				 .mode = ctl->mode };
 	int err = proc_dointvec(&tmp, write, buffer, lenp, ppos);
+	struct rds_tcp_net *tn = ctl->extra2;
 
 	if (err || !write)
 		return err;

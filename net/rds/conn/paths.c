@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The paths of one connection; conn/lane.h says when they are made. */
+#include <linux/rds.h>
+
+#include "conn/conn.h"
+#include "conn/internal.h"
+#include "conn/path.h"
+#include "send/fence.h"
+
+struct rds_cpath *rds_conn_path(const struct rds_conn *conn,
+				unsigned int index)
+{
+	/* Pairs with the release in conn_publish(). */
+	return smp_load_acquire(&conn->paths[index]);
+}
+
+struct rds_cpath *rds_conn_next_path(const struct rds_conn *conn,
+				     unsigned int *i)
+{
+	struct rds_cpath *cp;
+
+	for (; *i < RDS_MAX_PATHS; (*i)++) {
+		cp = rds_conn_path(conn, *i);
+		if (cp)
+			return cp;
+	}
+	return NULL;
+}
+
+/*
+ * Enter a path, unless another context was faster, or the connection has been
+ * forgotten, so that rds_transport_net_exit() does not see the path.
+ */
+static bool conn_publish(struct rds_conn *conn, struct rds_cpath *cp)
+{
+	unsigned int index = cp->pub.index;
+	bool entered;
+
+	spin_lock_bh(&conn->lanes.lock);
+	entered = !conn->paths[index] && !READ_ONCE(conn->dead);
+	if (entered) {
+		rds_fence_admit(&cp->txq, conn->lanes.nr, conn->lanes.waiting);
+		/* Pairs with rds_conn_path(): the path is whole. */
+		smp_store_release(&conn->paths[index], cp);
+	}
+	spin_unlock_bh(&conn->lanes.lock);
+	return entered;
+}
+
+struct rds_cpath *rds_conn_make_path(struct rds_conn *conn, unsigned int index)
+{
+	struct rds_cpath *cp = rds_conn_path(conn, index);
+
+	if (likely(cp))
+		return cp;
+	cp = rds_cpath_create(conn, index);
+	if (IS_ERR(cp))
+		return NULL;
+	if (!conn_publish(conn, cp))
+		rds_cpath_destroy(cp);
+	return rds_conn_path(conn, index);
+}
+
+void rds_conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	rds_conn_for_each_path(conn, i, cp)
+		rds_path_lost(&cp->pub, why);
+}
+
+void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info)
+{
+	struct rds_cpath *cp = conn->paths[0];
+
+	info->next_tx_seq = rds_txq_next_seq(&cp->txq);
+	info->next_rx_seq = READ_ONCE(cp->rx.expected);
+	info->flags = 0;
+	if (READ_ONCE(cp->txq.busy))
+		info->flags |= RDS_INFO_CONNECTION_FLAG_SENDING;
+	if (rds_cpath_state(cp) == RDS_PATH_CONNECTING)
+		info->flags |= RDS_INFO_CONNECTION_FLAG_CONNECTING;
+	if (rds_cpath_state(cp) == RDS_PATH_UP)
+		info->flags |= RDS_INFO_CONNECTION_FLAG_CONNECTED;
+}
+
+void rds_conn_visit_messages(struct rds_conn *conn, bool started,
+			     void (*fn)(const struct rds_message *m, void *arg),
+			     void *arg)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	rds_conn_for_each_path(conn, i, cp)
+		rds_txq_visit(&cp->txq, started, fn, arg);
+}
