@@ -17,7 +17,8 @@ LIMIT = 0.01
 # The kind of object that has one lock each, by the name of the lock's class in /proc/lock_stat
 SCOPE = {
     "&txq->lock": "path", "rds_txq_xmit": "path", "&txq->idle": "path",
-    "&session->lock": "connection", "&cp->lock": "path", "&cp->ctl": "path", "&ts->wait": "TCP connection",
+    "&cp->lock": "path", "&cp->ctl": "path", "&ts->wait": "TCP connection",
+    "&session->lock": "connection", "&lanes->lock": "connection",
     "&rs->lock": "socket", "&rs->rx_lock": "socket", "&rs->rx_wait": "socket",
     "&rs->snd_wait": "socket", "&rs->cong_lock": "socket", "&rs->mon_lock": "socket",
     "&rs->mr_lock": "socket", "&p->lock": "socket",

@@ -569,7 +569,7 @@ static void keys_outlive(void)
 
 	for (rounds = 0; rounds < OUTLIVE; rounds++) {
 		struct rds_iovec v = { (uintptr_t)here, LEN };
-		int owner = rds_open(&r.peer, 0), user = rds_open(&r.self, 0);
+		int owner = rt_open(&r.peer, 0), user = rt_open(&r.self, 0);
 		struct rdma_op o = { .bytes = LEN,
 				     .vec = &v,
 				     .nvec = 1,
@@ -600,8 +600,8 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "flood"))
 		return flood(argv[2]);
-	if (argc != 4 || !addr_parse(&r.self, argv[2]) ||
-	    !addr_parse(&r.peer, argv[3])) {
+	if (argc != 4 || !rt_addr_parse(&r.self, argv[2]) ||
+	    !rt_addr_parse(&r.peer, argv[3])) {
 		fprintf(stderr,
 			"usage: rds-rdmabugs rxe|siw SELF PEER | flood ADDR\n");
 		return 2;
@@ -614,9 +614,9 @@ int main(int argc, char **argv)
 	bind_elsewhere();
 	first_map();
 	there = r.peer;
-	addr_port(&there, PORT);
-	r.fd = rds_open(&r.self, PORT);
-	peer_fd = rds_open(&r.peer, PORT);
+	rt_addr_port(&there, PORT);
+	r.fd = rt_open(&r.self, PORT);
+	peer_fd = rt_open(&r.peer, PORT);
 	if (!rt_ok(r.fd >= 0 && peer_fd >= 0 && works(), "bugs.works"))
 		return rt_exit();
 	key_errors();

@@ -11,7 +11,7 @@
 static int tos_socket(const struct rt_addr *a, uint16_t port, unsigned int tos)
 {
 	rds_tos_t value = (rds_tos_t)tos;
-	int fd = rds_open(a, port);
+	int fd = rt_open(a, port);
 
 	if (fd >= 0)
 		ioctl(fd, SIOCRDSSETTOS, &value);
@@ -22,12 +22,12 @@ static int tos_socket(const struct rt_addr *a, uint16_t port, unsigned int tos)
 void first_map(void)
 {
 	struct rt_addr to = r.peer;
-	int fd = tos_socket(&r.self, 0, 60), in = rds_open(&r.peer, PORT + 5),
+	int fd = tos_socket(&r.self, 0, 60), in = rt_open(&r.peer, PORT + 5),
 	    rc;
 	uint64_t cookie = 0, came = 0;
 	char text[16];
 
-	addr_port(&to, PORT + 5);
+	rt_addr_port(&to, PORT + 5);
 	rc = take_key(fd, &to, HOW_MAP, here, LEN, RW, &cookie);
 	if (!rc)
 		next_msg(in, text, sizeof(text), &came);
@@ -43,8 +43,8 @@ void crossed(void)
 	unsigned int came = 0;
 	char text[16];
 
-	addr_port(&a, PORT + 6);
-	addr_port(&b, PORT + 6);
+	rt_addr_port(&a, PORT + 6);
+	rt_addr_port(&b, PORT + 6);
 	for (unsigned int tos = 70; tos < 80; tos++) {
 		int fa = tos_socket(&r.self, PORT + 6, tos),
 		    fb = tos_socket(&r.peer, PORT + 6, tos);
@@ -62,10 +62,10 @@ void crossed(void)
 int ping(const struct rt_addr *from, const struct rt_addr *to)
 {
 	struct rt_addr port0 = *to;
-	int fd = rds_open(from, 0), n;
+	int fd = rt_open(from, 0), n;
 	char text[16];
 
-	addr_port(&port0, 0);
+	rt_addr_port(&port0, 0);
 	n = sendto(fd, "", 0, 0, (struct sockaddr *)&port0.ss, port0.len) ?
 		    -errno :
 		    0;
@@ -81,13 +81,13 @@ int ping(const struct rt_addr *from, const struct rt_addr *to)
  */
 void own_map(void)
 {
-	int in = rds_open(&r.self, PORT + 7), out = rds_open(&r.self, 0),
+	int in = rt_open(&r.self, PORT + 7), out = rt_open(&r.self, 0),
 	    small = 4096, n = 0, err;
 	struct rt_addr to = r.self;
 	unsigned int sent = 0, got = 0;
 	static char text[2048];
 
-	addr_port(&to, PORT + 7);
+	rt_addr_port(&to, PORT + 7);
 	setsockopt(in, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	/* EAGAIN is the limit of the send buffer, which is not under test. */
 	while (sent < 20000) {
@@ -114,8 +114,8 @@ void bind_elsewhere(void)
 	struct rt_addr lo;
 	int fd;
 
-	addr_parse(&lo, "127.0.0.1");
-	fd = rds_open(&lo, 0);
+	rt_addr_parse(&lo, "127.0.0.1");
+	fd = rt_open(&lo, 0);
 	rt_ok(fd == -ENOPROTOOPT, "bugs.%s # %d",
 	      r.siw ? "cve_2014_2678" : "cve_2013_7339", fd);
 	if (fd >= 0)
@@ -150,7 +150,7 @@ void nobody(void)
 {
 	struct rt_addr to = r.peer;
 	struct sockaddr_in *sin = (struct sockaddr_in *)&to.ss;
-	int fd = rds_open(&r.self, 0), rc;
+	int fd = rt_open(&r.self, 0), rc;
 	long failed = counter("rdma_conn_failed");
 	uint64_t end = now_ns() + 40000000000ull * r.slow;
 	struct timespec pause = { .tv_nsec = 5000000 };
@@ -178,13 +178,13 @@ int flood(const char *addr)
 {
 	struct rt_addr a;
 
-	if (!addr_parse(&a, addr))
+	if (!rt_addr_parse(&a, addr))
 		return 2;
 	for (unsigned int tos = 0;; tos = (tos + 1) & 0xff) {
 		int fd = tos_socket(&a, 0, tos);
 		struct rt_addr to = a;
 
-		addr_port(&to, 6099);
+		rt_addr_port(&to, 6099);
 		if (fd < 0)
 			continue;
 		sendto(fd, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&to.ss,

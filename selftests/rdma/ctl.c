@@ -3,7 +3,6 @@
  * The control connection: the driver sends requests, the agent carries them
  * out.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -34,27 +33,25 @@ static int all(int fd, void *p, size_t len, bool out)
 /* The agent listens; the driver retries until the agent accepts. */
 int ctl_open(const struct rt *r)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_port = htons((uint16_t)r->ctl_port) };
+	union addr at;
 	uint64_t end = now_ns() + 60000000000ull * r->slow;
 	struct timespec pause = { .tv_nsec = 20000000 };
 	int fd, c = -1, one = 1;
 
-	if (inet_pton(AF_INET, r->ctl, &sin.sin_addr) != 1)
+	if (!addr_parse(&at, r->ctl, (uint16_t)r->ctl_port))
 		die("bad control address %s", r->ctl);
 	if (r->agent) {
-		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		fd = socket(at.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-		if (bind(fd, (struct sockaddr *)&sin, sizeof(sin)) ||
-		    listen(fd, 1))
+		if (bind(fd, &at.sa, addr_len(&at)) || listen(fd, 1))
 			die("control: %s", strerror(errno));
 		c = accept(fd, NULL, NULL);
 		close(fd);
 		return c;
 	}
 	while (now_ns() < end) {
-		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (!connect(fd, (struct sockaddr *)&sin, sizeof(sin))) {
+		fd = socket(at.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (!connect(fd, &at.sa, addr_len(&at))) {
 			setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one,
 				   sizeof(one));
 			return fd;
@@ -161,7 +158,7 @@ static int do_key(struct rt *r, const struct areq *q, struct aresp *a)
 	struct rt_addr dest = r->peer;
 	int rc;
 
-	addr_port(&dest, (uint16_t)q->a[4]);
+	rt_addr_port(&dest, (uint16_t)q->a[4]);
 	/*
 	 * In-tree RDS cannot map a key without a connection: it starts to
 	 * connect and returns EAGAIN.
@@ -246,7 +243,7 @@ static int do_msg(struct rt *r, const struct areq *q, struct aresp *a)
 	struct rt_addr to = r->peer;
 	bool good;
 
-	addr_port(&to, (uint16_t)q->a[3]);
+	rt_addr_port(&to, (uint16_t)q->a[3]);
 	good = exchange(r, r->fd, &to, q->a[0], 1, q->a[1],
 			(unsigned int)q->a[2], q->text, a->text,
 			sizeof(a->text));
@@ -267,7 +264,7 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 			close(r->fd);
 		r->port = (unsigned int)q->a[0];
 		r->lost = reload_lost();
-		r->fd = rds_open(&r->self, (uint16_t)q->a[0]);
+		r->fd = rt_open(&r->self, (uint16_t)q->a[0]);
 		return r->fd < 0 ? -r->fd : 0;
 	case ASK_FILL:
 		pattern(r->mem + q->a[0], q->a[1], q->a[2], q->a[0]);
@@ -291,7 +288,7 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 		return 0;
 	case ASK_DEST:
 		to = r->peer;
-		addr_port(&to, (uint16_t)q->a[1]);
+		rt_addr_port(&to, (uint16_t)q->a[1]);
 		return -cmsg_send(r->fd, &to, RDS_CMSG_RDMA_DEST, &q->a[0], 8,
 				  "dest", 4);
 	case ASK_RECV:

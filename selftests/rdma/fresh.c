@@ -23,7 +23,7 @@ static long first(struct rt *r, unsigned int tos)
 	struct rt_addr to = agent_at(r);
 	uint64_t id = 7000 + tos, began;
 	rds_tos_t value = (rds_tos_t)tos;
-	int fd = rds_open(&r->self, 0);
+	int fd = rt_open(&r->self, 0);
 	struct aresp a;
 	long ms = -1;
 

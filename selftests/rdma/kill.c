@@ -44,7 +44,7 @@ static void child(struct rt *r, const uint64_t *cookie, enum end how, int tell)
 {
 	struct report rep = { 0 };
 	struct rt_addr to = agent_at(r);
-	int fd = rds_open(&r->self, 0);
+	int fd = rt_open(&r->self, 0);
 	struct rds_iovec v = { (uintptr_t)here, op_len(r) };
 
 	forget_tokens(r);

@@ -56,9 +56,9 @@ static int try_bind(const char *text)
 	struct rt_addr a;
 	int fd;
 
-	if (!addr_parse(&a, text))
+	if (!rt_addr_parse(&a, text))
 		usage();
-	fd = rds_open(&a, 0);
+	fd = rt_open(&a, 0);
 	if (fd < 0)
 		fprintf(stderr, "bind %s: %s\n", text, strerror(-fd));
 	return fd < 0;
@@ -69,9 +69,9 @@ static int flush(const char *text)
 	struct rt_addr a;
 	int fd, rc;
 
-	if (!addr_parse(&a, text))
+	if (!rt_addr_parse(&a, text))
 		usage();
-	fd = rds_open(&a, 0);
+	fd = rt_open(&a, 0);
 	rc = fd < 0 ? fd : free_key(fd, 0, 0);
 	if (rc)
 		fprintf(stderr, "flush %s: %s\n", text, strerror(-rc));
@@ -130,8 +130,8 @@ static void options(struct rt *r, int argc, char **argv)
 			usage();
 		}
 	}
-	if (optind + 2 != argc || !addr_parse(&r->self, argv[optind]) ||
-	    !addr_parse(&r->peer, argv[optind + 1]) || !r->ctl)
+	if (optind + 2 != argc || !rt_addr_parse(&r->self, argv[optind]) ||
+	    !rt_addr_parse(&r->peer, argv[optind + 1]) || !r->ctl)
 		usage();
 }
 

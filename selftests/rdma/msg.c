@@ -359,14 +359,14 @@ static void both(struct rt *r, const char *name, unsigned int port,
 	bool mine;
 
 	r->port = port;
-	r->fd = rds_open(&r->self, (uint16_t)port);
+	r->fd = rt_open(&r->self, (uint16_t)port);
 	if (r->fd < 0) {
 		rt_ok(false, "%s # bind: %s", name, strerror(-r->fd));
 		return;
 	}
 	ask4(r, ASK_OPEN, port + 1, 0, 0, 0);
 	snprintf(q.text, sizeof(q.text), "%s", way);
-	addr_port(&to, (uint16_t)(port + 1));
+	rt_addr_port(&to, (uint16_t)(port + 1));
 	ask_begin(r, &q);
 	mine = exchange(r, r->fd, &to, r->seed + port, 0, count, wanted, way,
 			what, sizeof(what));

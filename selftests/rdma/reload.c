@@ -96,7 +96,7 @@ static int open_again(struct rt *r, unsigned int port)
 	struct timespec pause = { .tv_nsec = 5000000 };
 
 	do {
-		r->fd = rds_open(&r->self, (uint16_t)port);
+		r->fd = rt_open(&r->self, (uint16_t)port);
 		if (r->fd >= 0)
 			return 0;
 		nanosleep(&pause, NULL);

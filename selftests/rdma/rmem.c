@@ -46,7 +46,7 @@ struct rt_addr agent_at(const struct rt *r)
 {
 	struct rt_addr to = r->peer;
 
-	addr_port(&to, (uint16_t)(r->port + 1));
+	rt_addr_port(&to, (uint16_t)(r->port + 1));
 	return to;
 }
 
@@ -59,7 +59,7 @@ bool start(struct rt *r, unsigned int port)
 	if (r->fd >= 0)
 		close(r->fd);
 	r->port = port;
-	r->fd = rds_open(&r->self, (uint16_t)port);
+	r->fd = rt_open(&r->self, (uint16_t)port);
 	forget_tokens(r);
 	return rt_ok(r->fd >= 0 && !ask(r, &q, &a), "rdma.open_%u # %s", port,
 		       r->fd < 0 ? strerror(-r->fd) : "");

@@ -8,20 +8,11 @@
 #ifndef RDS_SELFTEST_RT_H
 #define RDS_SELFTEST_RT_H
 
-#include <netinet/in.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
-#include <linux/rds.h>
-
-#ifndef AF_RDS
-#define AF_RDS		21
-#endif
+#include "rdstest.h"
 
 #define AGENT_MEM	(8u << 20)
 #define MAX_MSG		(1u << 20)
@@ -119,11 +110,9 @@ void rt_plan(int n);
 int rt_exit(void);
 
 /* util.c */
-uint64_t now_ns(void);
 uint64_t mix64(uint64_t x);
-void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-bool addr_parse(struct rt_addr *a, const char *text);
-void addr_port(struct rt_addr *a, uint16_t port);
+bool rt_addr_parse(struct rt_addr *a, const char *text);
+void rt_addr_port(struct rt_addr *a, uint16_t port);
 void pattern(uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
 size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
 long counter(const char *name);
@@ -138,7 +127,7 @@ int refusal(struct rt *r, refused_fn *post, const void *arg);
 bool is_refusal(const struct rt *r, int status);
 
 /* sock.c */
-int rds_open(const struct rt_addr *self, uint16_t port);
+int rt_open(const struct rt_addr *self, uint16_t port);
 int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op);
 int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg,
 	      size_t arglen, const void *data, size_t len);

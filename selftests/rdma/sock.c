@@ -8,7 +8,7 @@
 
 #include "rt.h"
 
-int rds_open(const struct rt_addr *self, uint16_t port)
+int rt_open(const struct rt_addr *self, uint16_t port)
 {
 	struct rt_addr a = *self;
 	int fd = socket(AF_RDS, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
@@ -17,7 +17,7 @@ int rds_open(const struct rt_addr *self, uint16_t port)
 
 	if (fd < 0)
 		return -errno;
-	addr_port(&a, port);
+	rt_addr_port(&a, port);
 	if (setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &trans, sizeof(trans)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &big, sizeof(big)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &big, sizeof(big)) ||
@@ -192,7 +192,7 @@ int wait_token(struct rt *r, int fd, uint64_t token, int ms)
  */
 int poke(struct rt *r)
 {
-	int fd = rds_open(&r->self, 0), rc;
+	int fd = rt_open(&r->self, 0), rc;
 	static uint8_t bytes[64];
 	struct rds_iovec v = { (uintptr_t)bytes, sizeof(bytes) };
 	struct rdma_op op = { .cookie = 0xfffffe77u,
@@ -206,8 +206,8 @@ int poke(struct rt *r)
 
 	if (fd < 0)
 		return -fd;
-	addr_port(&to, 0);
-	addr_port(&to, (uint16_t)(r->port + 900));
+	rt_addr_port(&to, 0);
+	rt_addr_port(&to, (uint16_t)(r->port + 900));
 	other.slow = r->slow;
 	forget_tokens(&other);
 	rc = rdma_send(fd, &to, &op);

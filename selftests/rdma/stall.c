@@ -44,10 +44,10 @@ int stall_flood(struct rt *r, const struct areq *q)
 	struct pollfd p[PEERS];
 	uint64_t sent[PEERS] = { 0 }, left = PEERS * q->a[0];
 
-	addr_port(&to, (uint16_t)q->a[1]);
+	rt_addr_port(&to, (uint16_t)q->a[1]);
 	for (int i = 0; i < PEERS; i++) {
 		*last = (uint8_t)(FIRST + i);
-		p[i] = (struct pollfd){ .fd = rds_open(&from, 0),
+		p[i] = (struct pollfd){ .fd = rt_open(&from, 0),
 					.events = POLLOUT };
 		if (p[i].fd < 0)
 			return -p[i].fd;

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Addresses, patterns, counters and other helpers of both ends. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "rt.h"
-
-uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 uint64_t mix64(uint64_t x)
 {
@@ -26,44 +16,24 @@ uint64_t mix64(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-void die(const char *fmt, ...)
+bool rt_addr_parse(struct rt_addr *a, const char *text)
 {
-	va_list ap;
-
-	fflush(stdout);
-	va_start(ap, fmt);
-	printf("# rds-rdmat: ");
-	vprintf(fmt, ap);
-	printf("\n");
-	va_end(ap);
-	exit(1);
-}
-
-bool addr_parse(struct rt_addr *a, const char *text)
-{
-	struct sockaddr_in *in4 = (struct sockaddr_in *)&a->ss;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&a->ss;
+	union addr parsed;
 
 	memset(a, 0, sizeof(*a));
-	if (inet_pton(AF_INET, text, &in4->sin_addr) == 1) {
-		in4->sin_family = AF_INET;
-		a->len = sizeof(*in4);
-		return true;
-	}
-	if (inet_pton(AF_INET6, text, &in6->sin6_addr) == 1) {
-		in6->sin6_family = AF_INET6;
-		a->len = sizeof(*in6);
-		return true;
-	}
-	return false;
+	if (!addr_parse(&parsed, text, 0))
+		return false;
+	a->ss = parsed.ss;
+	a->len = addr_len(&parsed);
+	return true;
 }
 
-void addr_port(struct rt_addr *a, uint16_t port)
+void rt_addr_port(struct rt_addr *a, uint16_t port)
 {
-	if (a->ss.ss_family == AF_INET)
-		((struct sockaddr_in *)&a->ss)->sin_port = htons(port);
-	else
-		((struct sockaddr_in6 *)&a->ss)->sin6_port = htons(port);
+	union addr with = { .ss = a->ss };
+
+	addr_set_port(&with, port);
+	a->ss = with.ss;
 }
 
 static struct in6_addr addr_in6(const struct rt_addr *a)
@@ -131,20 +101,12 @@ size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos)
  */
 long counter(const char *name)
 {
-	static struct rds_info_counter rec[512];
-	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0);
-	socklen_t len = sizeof(rec);
-	long value = -1;
-	size_t i;
+	int fd = socket(AF_RDS, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	uint64_t value;
+	bool found = fd >= 0 && counter_read(fd, name, &value);
 
-	if (fd >= 0 &&
-	    getsockopt(fd, SOL_RDS, RDS_INFO_COUNTERS, rec, &len) >= 0)
-		for (i = 0; i < len / sizeof(rec[0]); i++)
-			if (!strncmp((char *)rec[i].name, name,
-				     sizeof(rec[i].name)))
-				value = (long)rec[i].value;
 	close(fd);
-	return value;
+	return found ? (long)value : -1;
 }
 
 /* Pages that are pinned now, on the whole machine. */

@@ -2,7 +2,6 @@
 /* The peer in user space; see fake.h. */
 #include "fake.h"
 
-#include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <limits.h>
@@ -10,8 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "rdstest.h"
 
 #define MSG_MAX		(1024 * 1024)
 /* Offsets in f->mem: the frame to be sent, and the headers of a burst */
@@ -23,17 +23,14 @@
 
 double fake_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)now_ns() / 1e9;
 }
 
 void fake_init(struct fake *f, const char *self, const char *peer)
 {
 	memset(f, 0, sizeof(*f));
-	inet_pton(AF_INET, self, &f->self);
-	inet_pton(AF_INET, peer, &f->peer);
+	f->self = addr_of(self, 0).in.sin_addr.s_addr;
+	f->peer = addr_of(peer, 0).in.sin_addr.s_addr;
 	f->mem = aligned_alloc(4096, (MEM_BYTES + 4095) & ~4095UL);
 	f->msg = malloc(MSG_MAX);
 	if (!f->mem || !f->msg)

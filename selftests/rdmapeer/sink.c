@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The program on the module under test; hostile.c describes its answers. */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <linux/rds.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "rdstest.h"
 #include "sink.h"
 
 #define MSG_MAX		(1024 * 1024)
@@ -145,15 +142,12 @@ static void jam_line(int fd, struct sockaddr_in to, const char *ask, char *out,
 
 int sink(const char *addr)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_port = htons(SINK_PORT) },
-			   from;
+	struct sockaddr_in sin = addr_of(addr, SINK_PORT).in, from;
 	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB;
 	uint8_t *buf = malloc(MSG_MAX + 1);
 	char out[80];
 	int jam;
 
-	inet_pton(AF_INET, addr, &sin.sin_addr);
 	if (fd < 0 || !buf ||
 	    setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) ||
 	    bind(fd, (void *)&sin, sizeof(sin))) {

@@ -12,11 +12,13 @@ options. options: listens and compares the option message of two active sides wi
 bytes.
 """
 import ctypes
+import fcntl
 import select
 import socket
 import struct
 import subprocess
 import sys
+import termios
 import time
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -24,6 +26,8 @@ HEADER = struct.Struct("!I4s4sHHHBB")
 REQ, ACK = 1, 2
 DEPTH, SIZE = 2, 500
 ENOUGH = 40
+# The namespace of the peer of an active side, which runs in A
+PEER_NS = "B"
 # Seconds; only a hang takes so long, on any machine.
 HANG_S = 100
 # The recorded run: -t 1 -d 8 -q 1024 -a 1024 -T 3, without its addresses.
@@ -62,7 +66,6 @@ class Rds:
             return self.s.recv(1 << 20, socket.MSG_DONTWAIT) or None
         except BlockingIOError:
             return None
-
 
     def must(self, seconds):
         end = time.monotonic() + seconds
@@ -136,14 +139,33 @@ def connect(peer, port):
             time.sleep(0.05)
 
 
+def is_read(ctl):
+    """Has the peer's TCP got all that was sent, and the peer's program read it?"""
+    if struct.unpack("i", fcntl.ioctl(ctl, termios.TIOCOUTQ, bytes(4)))[0]:
+        return False
+    row = subprocess.run(["ss", "-N", PEER_NS, "-tnH", "dport = :%d" % ctl.getsockname()[1]],
+                         stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    if not row:
+        sys.exit("the peer has no connection")
+    return row[1] == "0"
+
+
+def wait_read(ctl):
+    end = time.monotonic() + HANG_S
+    while not is_read(ctl):
+        if time.monotonic() > end:
+            sys.exit("not read within %d s" % HANG_S)
+        time.sleep(0.02)
+
+
 def active(me, peer, port, bogus):
     side = Side(me, peer, port, DEPTH, 64)
     ctl = connect(peer, port)
     msg = options(me, peer, port)
     assert len(msg) == 59, len(msg)
-    # In two pieces: TCP does not keep message boundaries.
+    # In two pieces, which are read one after the other: TCP does not keep message boundaries.
     ctl.sendall(msg[:20])
-    time.sleep(0.1)
+    wait_read(ctl)
     ctl.sendall(msg[20:])
     ctl.sendall(b"\xa5")
     if ctl.recv(1) != b"\xa5":

@@ -134,7 +134,7 @@ def garbage_after_data(c, role, family):
     served(c, p)
 
 
-@case('hostile.random_small')
+@case('hostile.random_small', families=BOTH)
 def random_small(c):
     """Random headers with legal lengths are tolerated in any combination."""
     p = c.peer('client')

@@ -11,28 +11,17 @@
  * message in microseconds (which the supervisor may reset to 0). SIGTERM ends
  * the run.
  */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#ifndef AF_RDS
-#define AF_RDS 21
-#endif
+#include "rdstest.h"
 
 #define MAX_BODY	8192
 #define PAUSE_MS	4
@@ -65,20 +54,6 @@ static void on_term(int sig)
 	stop = 1;
 }
 
-static void die(const char *what)
-{
-	printf("# wire-bg: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static uint64_t now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 static uint64_t fnv(const unsigned char *p, size_t n, uint64_t h)
 {
 	while (n--)
@@ -92,33 +67,19 @@ static uint64_t msg_hash(const struct msg *m)
 		   0xcbf29ce484222325ULL ^ m->index * 2 ^ m->from);
 }
 
-static int open_in(const char *ns, const char *addr, struct sockaddr_in *self)
+/* An RDS socket in a namespace, which is entered; @self is set to its name. */
+static int open_in(const char *ns, const char *host, union addr *self)
 {
-	socklen_t len = sizeof(*self);
-	char path[128];
-	int fd, s;
+	int s;
 
-	snprintf(path, sizeof(path), "/run/netns/%s", ns);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		die(path);
-	close(fd);
-	s = socket(AF_RDS, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
-	if (s < 0)
-		die("socket");
-	memset(self, 0, sizeof(*self));
-	self->sin_family = AF_INET;
-	if (inet_pton(AF_INET, addr, &self->sin_addr) != 1)
-		die(addr);
-	if (bind(s, (struct sockaddr *)self, sizeof(*self)))
-		die("bind");
-	if (getsockname(s, (struct sockaddr *)self, &len))
-		die("getsockname");
+	netns_enter(ns);
+	*self = addr_of(host, 0);
+	s = rds_bound(self, SOCK_NONBLOCK);
+	*self = name_of(s);
 	return s;
 }
 
-static void send_one(int s, const struct sockaddr_in *to, uint64_t index,
-		     uint32_t from)
+static void send_one(int s, const union addr *to, uint64_t index, uint32_t from)
 {
 	static struct msg m;
 	uint64_t x = (index + 1) * 0x9e3779b97f4a7c15ULL + from;
@@ -132,9 +93,8 @@ static void send_one(int s, const struct sockaddr_in *to, uint64_t index,
 		m.body[i] = x >> 56;
 	}
 	m.hash = msg_hash(&m);
-	if (sendto(s, &m, MSG_HEAD + m.len, 0, (const struct sockaddr *)to,
-		   sizeof(*to)) < 0)
-		die("sendto");
+	if (sendto(s, &m, MSG_HEAD + m.len, 0, &to->sa, addr_len(to)) < 0)
+		die("sendto: %m");
 }
 
 /* Receive one message on @s and check it; false if there is none yet. */
@@ -146,7 +106,7 @@ static bool take_one(int s, uint64_t index, uint32_t from)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n < 0)
-		die("recv");
+		die("recv: %m");
 	if ((size_t)n < MSG_HEAD || (size_t)n != MSG_HEAD + m.len ||
 	    m.index != index || m.from != from || m.hash != msg_hash(&m)) {
 		printf("# wire-bg: wrong message: %zd bytes, index %" PRIu64
@@ -171,7 +131,7 @@ static void await_pair(const int s[2], uint64_t index, uint64_t t0,
 		int i;
 
 		poll(p, 2, 100);
-		took = now_us() - t0;
+		took = (now_ns() - t0) / 1000;
 		for (i = 0; i < 2; i++) {
 			if (got[i] || !take_one(s[i], index, !i))
 				continue;
@@ -191,7 +151,7 @@ static void await_pair(const int s[2], uint64_t index, uint64_t t0,
 int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_term };
-	struct sockaddr_in at[2];
+	union addr at[2];
 	struct status *st;
 	uint64_t i;
 	int s[2], fd;
@@ -205,14 +165,14 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &sa, NULL);
 	fd = open(argv[1], O_RDWR | O_CREAT, 0600);
 	if (fd < 0 || ftruncate(fd, sizeof(*st)))
-		die(argv[1]);
+		die("%s: %m", argv[1]);
 	st = mmap(NULL, sizeof(*st), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (st == MAP_FAILED)
-		die("mmap");
+		die("mmap: %m");
 	s[0] = open_in(argv[2], argv[3], &at[0]);
 	s[1] = open_in(argv[4], argv[5], &at[1]);
 	for (i = 0; !stop; i++) {
-		uint64_t t0 = now_us();
+		uint64_t t0 = now_ns();
 
 		send_one(s[0], &at[1], i, 0);
 		send_one(s[1], &at[0], i, 1);

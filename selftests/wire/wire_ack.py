@@ -396,6 +396,24 @@ def ack_fickle(c, role, family):
         pass
     left(c, p, 3, 'are kept')
     p.handshake(npaths(1) + gen(80))
+    # This incarnation has acknowledged by number, so A waits for its answer first.
+    left(c, p, 0, 'are left', 10)
+
+
+@case('wire.ack_outdated', stacks=OURS_ONLY)
+def ack_outdated(c):
+    """A pong without the offer, of an incarnation that made it before, says nothing: the peer sent it
+    when it did not know A, and repeats it."""
+    p = modern(c, 'client', g=81)
+    sent(c, p, 3)
+    again(p)
+    p.send(0, 1, ext=npaths(1) + gen(81), seq=1)
+    equal(ask(p, 81), 1, 'number that A has')
+    left(c, p, 3, 'wait for what the peer has')
+    tell(p, 81, 1)
+    for i in (1, 2):
+        equal(frame(p, 'a repeat').seq, i + 1, 'number of a repeat')
+    ack(p, 3)
     left(c, p, 0, 'are left')
 
 

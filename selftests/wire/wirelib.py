@@ -122,10 +122,11 @@ class Rds:
             if got is not None:
                 return got
             check(not end.over(), 'no message at port %d within %.1f s', self.port, seconds)
-            # POLLIN may have ended already; then wait a bit instead of spinning.
+            # POLLIN may have ended already; then wait a bit instead of spinning. A look at the queue
+            # would take a notification, which may have come meanwhile.
             p = select.poll()
             p.register(self.s, select.POLLIN)
-            if p.poll(end.left() * 1000) and self.recv_peek() is None:
+            if p.poll(end.left() * 1000) and (ctl or self.recv_peek() is None):
                 time.sleep(0.001)
 
     def recv_peek(self):
