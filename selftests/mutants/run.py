@@ -4,16 +4,23 @@
 fails.
 
     run.py [ID...]      all patches, or those whose ID begins with an argument, or whose case line
-                        is an argument "=LINE", in the order of the arguments; KERNEL as for tests
-    run.py --go-on ...  without those that were caught on this code (build/mutants/record)
-    run.py --fit        only check that each patch fits the code and that its case line exists
+                        is an argument "=LINE", in the order of the arguments; KERNEL as for tests.
+                        Patches for one kernel, as those that take a lock away are for the debug
+                        kernel, run on this one only: KERNEL=debug runs these, and without
+                        arguments no others
+    run.py --go-on ...  without those that were caught on this code (build/mutants/record and the
+                        file verdicts)
+    run.py --fit        only check that each patch fits the code and that its case line exists, and
+                        count the verdicts on this code
+    run.py --keep       write the verdicts on this code to the file verdicts, which is committed:
+                        a later run goes on where the code has not changed
 
 A test proves something only if it passes without the patch: all tests run on the unpatched code
 first. The patched modules are built in a copy of the tree, ahead of the guests, and then loaded in
 a guest, one patch after the other. If a patch ends the guest, a new guest runs the rest. Lines with
 two guests, with icount or with an RDMA device boot guests for each patch. Each verdict is printed at
-once. The last line is "N passed, N failed, N skipped"; the exit status is 1 if a patch is not
-noticed.
+once. The last line is "N passed, N failed, N skipped", with the patches for other kernels as
+skipped; the exit status is 1 if a patch is not noticed.
 """
 
 import glob
@@ -39,8 +46,10 @@ BASE = "unpatched"
 RELINKS = not KERNEL.startswith("7")
 JOBS = os.environ.get("RDS_JOBS") or "2"
 RECORD = os.path.join(OUT, "record")
+KEPT = os.path.join(HERE, "verdicts")
 GO_ON = "--go-on" in sys.argv
 CASE_S = 20             # limit in guest seconds for a case of api or wire
+PATHS_S = 100           # the same for a case of paths.py, the longest of which takes 35 s
 OWN_S = 150             # limit in guest seconds for a line that boots guests for each patch
 BATCH = 10              # patches of one guest, which are built while the guest before runs
 CRASH = re.compile(r"Kernel panic|Oops|BUG: |hung_task|soft lockup|rcu: .*stall")
@@ -56,7 +65,7 @@ class Mutant:
 
     def __init__(self, name, path):
         self.name, self.path, self.hunk = name, path, []
-        self.line = self.case = self.mode = None
+        self.line = self.case = self.mode = self.kernel = None
         self.verdict, self.why, self.tries = None, "", 0
 
     @property
@@ -83,7 +92,7 @@ class Mutant:
     def key(self):
         """Hash of all that the verdict depends on, but for the tests."""
         with open(os.path.join(TOP, self.path), "rb") as f:
-            words = [KERNEL, self.name, self.line, self.case, str(self.mode)] + self.hunk
+            words = [self.kernel or KERNEL, self.name, self.line, self.case, str(self.mode)] + self.hunk
             return hashlib.sha1("\n".join(words).encode() + f.read()).hexdigest()
 
 
@@ -95,8 +104,8 @@ def read_patches(path):
             if text.startswith("@ "):
                 found.append(Mutant(*text[2:].split()))
             elif text.startswith("! "):
-                words = text[2:].split() + [None]
-                found[-1].line, found[-1].case, found[-1].mode = words[:3]
+                words = [None if w == "-" else w for w in text[2:].split()] + [None, None]
+                found[-1].line, found[-1].case, found[-1].mode, found[-1].kernel = words[:4]
             elif text[:1] in (" ", "-", "+") and found:
                 found[-1].hunk.append(text)
             elif text and not text.startswith("#"):
@@ -128,10 +137,29 @@ def record(key, verdict, why):
 
 def recorded():
     """{key: (verdict, reason)}"""
-    if not os.path.exists(RECORD):
-        return {}
-    with open(RECORD, encoding="utf-8") as f:
-        return {key: (verdict, why) for key, verdict, why in map(json.loads, f)}
+    found = {}
+    if os.path.exists(KEPT):
+        with open(KEPT, encoding="utf-8") as f:
+            for text in f:
+                if not text.startswith("#"):
+                    key, verdict, _, why = text.rstrip("\n").split(" ", 3)
+                    found[key] = verdict, why
+    if os.path.exists(RECORD):
+        with open(RECORD, encoding="utf-8") as f:
+            found.update((key, (verdict, why)) for key, verdict, why in map(json.loads, f))
+    return found
+
+
+def keep(mutants):
+    """Writes the verdicts on the present code, in the order of the patches."""
+    known = recorded()
+    with open(KEPT, "w", encoding="utf-8") as f:
+        f.write("# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause\n"
+                "# Patches that a test noticed, written by run.py --keep: hash of patch and patched file,\n"
+                "# verdict, ID, reason.  A line counts until one of the two changes.\n")
+        for m in mutants:
+            if m.key() in known:
+                f.write("%s %s %s %s\n" % ((m.key(),) + (known[m.key()][0], m.name, known[m.key()][1])))
 
 
 def make_tree():
@@ -383,11 +411,12 @@ def job(name, ident, line, cases, mode=None):
     if parts:
         wanted = [w for w in parts.split() if any(c.startswith("tools." + w) for c in cases)]
         command = "%s/tools/run.sh %s" % (tools, " ".join(wanted))
-    choosy = re.search(r"/(api\.sh|wire\.py|hostile\.py)\b", command)
+    choosy = re.search(r"/(api\.sh|wire\.py|hostile\.py|paths\.py)\b", command)
     if choosy:
         command += " " + " ".join(sorted(set(cases)))
     if ident != BASE:
-        timeout = min(timeout, CASE_S if choosy else OWN_S)
+        limits = {None: OWN_S, "paths.py": PATHS_S}
+        timeout = min(timeout, limits.get(choosy and choosy.group(1), CASE_S))
     mods = " ".join("%s:%s" % x for x in zip(("rds", "rds_tcp"), identities(ident)))
     return {"name": name, "dir": os.path.join(OUT, "ko", ident), "mods": mods, "command": command,
             "cases": sorted(set(cases)), "timeout": timeout, "mode": mode, "patch": ident != BASE}
@@ -420,7 +449,7 @@ class Guests:
                     "build/mutants/jobs\n" % (120 + sum(j["timeout"] for j in jobs)))
         argv = [os.path.join(vmconf.VM, "run.py"), "--kernel", KERNEL, "--no-build", "--verbose",
                 "--cases-file", cases]
-        env = dict(os.environ, CASES="", RDS_EXPECT_ALL="", PYTHONUNBUFFERED="1")
+        env = dict(os.environ, CASES="", RDS_EXPECT_ALL="", RDS_LEAKS="=none", PYTHONUNBUFFERED="1")
         p = subprocess.Popen(argv, env=env, cwd=TOP, stdin=subprocess.DEVNULL, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
         self.last = None
@@ -525,8 +554,8 @@ def own_run(ident, field, case=None, log=False):
         f.write(" | ".join(field) + "\n")
     argv = [os.path.join(vmconf.VM, "run.py"), "--kernel", KERNEL, "--no-build", "--verbose",
             "--cases-file", cases]
-    env = dict(os.environ, CASES="", RDS_EXPECT_ALL="", RDS_KO=os.path.join(OUT, "ko", ident),
-               PYTHONUNBUFFERED="1")
+    env = dict(os.environ, CASES="", RDS_EXPECT_ALL="", RDS_LEAKS="=none",
+               RDS_KO=os.path.join(OUT, "ko", ident), PYTHONUNBUFFERED="1")
     p = subprocess.Popen(argv, env=env, cwd=TOP, stdin=subprocess.DEVNULL, text=True,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
     out = ""
@@ -666,13 +695,15 @@ def say(m):
         record(m.key(), m.verdict, m.why)
 
 
-def report(mutants):
+def report(mutants, skipped):
     print("\nid | file | change | case | caught")
     for m in mutants:
         word = "yes: " + m.why if m.caught() else "SURVIVED" if m.verdict == "pass" else "no: " + m.why
         print("%s | %s | %s | %s %s | %s" % (m.name, m.path, m.change(), m.line, m.case, word))
     good = sum(m.caught() for m in mutants)
-    print("\n%d passed, %d failed, 0 skipped" % (good, len(mutants) - good), flush=True)
+    if skipped:
+        print("SKIP %d patches that are not for kernel %s" % (skipped, KERNEL))
+    print("\n%d passed, %d failed, %d skipped" % (good, len(mutants) - good, skipped), flush=True)
     return 1 if good < len(mutants) or not mutants else 0
 
 
@@ -706,17 +737,30 @@ def chosen(words):
     return list(order.values())
 
 
+def for_kernel(mutants, all_kernels):
+    """The patches that run on KERNEL; @all_kernels: with those that run on any kernel."""
+    return [m for m in mutants if (m.kernel == KERNEL if m.kernel else all_kernels)]
+
+
 def main():
     words = [w for w in sys.argv[1:] if not w.startswith("--")]
-    if set(sys.argv[1:]) - set(words) - {"--fit", "--go-on"}:
+    if set(sys.argv[1:]) - set(words) - {"--fit", "--go-on", "--keep"}:
         # A run takes hours; a wrong option does not begin one.
         print(__doc__)
         return 2
     mutants = chosen(words)
     check_fit(mutants)
-    if "--fit" in sys.argv:
+    if "--keep" in sys.argv:
+        keep(mutants)
+    if {"--fit", "--keep"} & set(sys.argv):
+        known = recorded()
+        print("# %d of %d have a verdict on this code" %
+              (sum(m.key() in known for m in mutants), len(mutants)))
         print("%d passed, 0 failed, 0 skipped" % len(mutants))
         return 0
+    skipped = len(mutants)
+    mutants = for_kernel(mutants, words or KERNEL != "debug")
+    skipped -= len(mutants)
     os.makedirs(OUT, exist_ok=True)
     if GO_ON:
         known = recorded()
@@ -732,7 +776,7 @@ def main():
             subprocess.run([os.path.join(vmconf.VM, "build.sh"), what], check=True,
                            stdin=subprocess.DEVNULL)
         vm_mutants(vm)
-    return report(mutants)
+    return report(mutants, skipped)
 
 
 if __name__ == "__main__":
