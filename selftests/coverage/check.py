@@ -50,6 +50,15 @@ class Names:
         return bool(few or self.missing)
 
 
+def differences_noticed():
+    """Does collect.py notice a name too few and one too many, and no others?"""
+    names = collect.Names()
+    names.good, names.failed = {"a.good", "a.new"}, {"a.failed", "a.setup"}
+    names.skipped = {"a.skip"}
+    told = collect.differences("line", names, {"a.good", "a.failed", "a.skip", "a.lost"})
+    return [text.split()[-1] for text in told] == ["a.lost", "list"] and "a.new" in told[1]
+
+
 def rows(table):
     for n, line in enumerate(read(os.path.join(HERE, table)).splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -105,12 +114,14 @@ def main():
     names, table, bugs = Names(), list(rows("rows")), list(rows("bugs"))
     refused = not any(map(names.has, ("bind.no_such_case", "no.such", "bugs.zzz")))
     print("%s coverage.unknown_case_is_noticed" % ("ok" if refused else "not ok"))
+    compared = differences_noticed()
+    print("%s coverage.difference_is_noticed" % ("ok" if compared else "not ok"))
     bad = check_rows(names, table)
     print("%s coverage.rows, %d rows" % ("not ok" if bad else "ok", len(table)))
     bad_bugs = check_bugs(names, bugs)
     print("%s coverage.bugs, %d rows" % ("not ok" if bad_bugs else "ok", len(bugs)))
     few = names.collected()
-    return 1 if bad or bad_bugs or few or not refused else 0
+    return 1 if bad or bad_bugs or few or not refused or not compared else 0
 
 
 if __name__ == "__main__":

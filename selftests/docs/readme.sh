@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Checks that the example in README.md is the file that the tests build and run, and that the files
-# and identifiers that the documents name exist.
+# Checks that the example in README.md is the file that the tests build and run, that the files and
+# identifiers that the documents name exist, that the diffs of first-change.rst fit the present files,
+# and that lines have at most 100 columns.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 rc=0
@@ -34,10 +35,16 @@ for doc in Documentation/*.rst; do
 done
 result readme_documents "${why:+README.md does not name$why}"
 
-why=$(python3 selftests/docs/links.py)
+why=$(python3 selftests/docs/links.py) || why=${why:-exit status $?}
 result links "$why"
 
-why=$(python3 selftests/docs/names.py)
+why=$(python3 selftests/docs/names.py) || why=${why:-exit status $?}
 result names "$why"
+
+why=$(python3 selftests/docs/lines.py) || why=${why:-exit status $?}
+result lines_fit "$why"
+
+why=$(python3 selftests/docs/diffs.py) || why=${why:-exit status $?}
+result diffs_fit "$why"
 
 exit $rc

@@ -14,6 +14,9 @@ F, G, H = ("void rds_%s(void)\n{\n\t%%s;\n}\n" % n for n in "fgh")
 
 # rule, path, text, number of problems; or rule, {path: text}, number of problems
 CASES = [
+    ("lines_fit", "net/rds/sock/x.c", C + "\tx = " + "a" * 80 + ";\n", 1),
+    ("lines_fit", "net/rds/sock/x.c", C + '\tf("' + "a" * 80 + '");\n', 0),
+    ("lines_fit", "net/rds/sock/x.c", C + '\tf("a", ' + "a" * 80 + ");\n", 1),
     ("core_includes_go_down", "net/rds/send/x.c", C + '#include "conn/conn.h"\n', 1),
     ("core_includes_go_down", "net/rds/msg/x.c", C + '#include "cong/map.h"\n', 1),
     ("core_includes_go_down", "net/rds/odd/x.c", C, 1),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Tests the plan of .ci/run, as its dry mode prints it: four turns run every pair of case line and
-kernel, no turn runs a pair twice, and without commits to count the shard is 0."""
+kernel, no turn runs a pair twice, and without commits to count the shard is 0. In each turn
+kmemleak runs in one guest, and in two turns in every guest that lines share."""
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), 
 sys.path.insert(0, os.path.join(TOP, "selftests", "vm"))
 import plan  # noqa: E402
 
+LEAKS = re.compile(r"^==== always-debug: .* RDS_LEAKS=(.*) make test ", re.M)
 PART = re.compile(r"^==== (always|shard)-(\S+): .* CASES=(.*)$", re.M)
 
 
@@ -27,10 +29,27 @@ def pairs(text):
             for word in words.split()]
 
 
+def leak_faults(texts):
+    """Faults of the lines that run with kmemleak, in the output of .ci/run of each turn."""
+    planned, seen = plan.Plan(), set()
+    for turn, text in enumerate(texts):
+        words = LEAKS.search(text).group(1).split()
+        mine = {w[1:] for w in words}
+        if mine not in map(set, planned.guests(words)):
+            yield "turn %d: kmemleak runs in %s, which share no guest" % (turn, " ".join(words))
+        if turn < 2:
+            seen |= mine
+    for names in planned.guests():
+        if len(names) > 1 and not set(names) <= seen:
+            yield "kmemleak does not run in %s" % " ".join(names)
+
+
 def faults():
     want, seen, always = set(plan.Plan().pairs()), set(), []
-    for turn in range(plan.SHARDS):
-        runs = pairs(dry(RDS_TURN=str(turn)))
+    texts = [dry(RDS_TURN=str(turn)) for turn in range(plan.SHARDS)]
+    yield from leak_faults(texts)
+    for turn, text in enumerate(texts):
+        runs = pairs(text)
         mine = [(k, n) for _, k, n in runs]
         if len(mine) != len(set(mine)):
             yield "turn %d: some pairs run twice" % turn

@@ -6,6 +6,7 @@
     plan.py table SHARD               print when each pair runs, and the estimated times
     plan.py always KERNEL             print the lines that always run there, as words for CASES
     plan.py shard KERNEL SHARD TURN   print the lines of a shard on KERNEL, as words for CASES
+    plan.py leaks TURN                print the lines that run with kmemleak, as words for RDS_LEAKS
     plan.py cut SHARD LOG...          print the pairs that were skipped or cut off for lack of
                                       time, out of the logs of a shard's parts
 """
@@ -15,11 +16,14 @@ import os
 import re
 import subprocess
 import sys
+import types
 
+import batch
 import run
 from vmconf import TOP, VM, SetupError
 
-KERNELS = ("6.12", "6.1", "7.3", "debug")
+DEBUG = "debug"
+KERNELS = ("6.12", "6.1", "7.3", DEBUG)
 SHARDS = 4
 # Guests that CI runs at the same time
 SLOTS = 2
@@ -95,7 +99,7 @@ class Plan:
     def seconds(self, pair):
         kernel, name = pair
         guess = (GUESS_RDMA if "rdma" in name else GUESS)[self.lines[name].guests]
-        return self.times.get(pair, guess * (GUESS_DEBUG if kernel == "debug" else 1))
+        return self.times.get(pair, guess * (GUESS_DEBUG if kernel == DEBUG else 1))
 
     def cost(self, pair):
         """Seconds of the machine; a line that leaves room for a second one counts in part."""
@@ -127,6 +131,21 @@ class Plan:
         mine = [p for p in pairs if p[0] == kernel]
         mine.sort(key=lambda p: (-self.lines[p[1]].guests, -self.seconds(p), p))
         return ["=" + name for _, name in mine]
+
+    def guests(self, leaks=None):
+        """[[line]]: the lines that always run on the debug kernel, by guest. @leaks: words that
+        select those with kmemleak, which share no guest with others."""
+        words = self.words(self.always, DEBUG)
+        opts = types.SimpleNamespace(batch=run.BATCH[DEBUG], parallel=SLOTS, leaks=leaks,
+                                     kernel=DEBUG)
+        hands = batch.deal([self.lines[w[1:]] for w in words], opts, self.single)
+        return [[ln.name for ln in hand] for hand in hands]
+
+    def leaks(self, now):
+        """The lines of a guest that several lines share, another one in each turn, as words:
+        kmemleak makes a guest slower by a third, and finds what any of its lines leaves."""
+        shared = [names for names in self.guests() if len(names) > 1]
+        return ["=" + name for name in shared[now % len(shared)]] if shared else ["=none"]
 
     def cell(self, pair):
         if pair in self.always:
@@ -195,6 +214,8 @@ def main():
         print(" ".join(plan.words(plan.always, args[0])))
     elif what == "shard":
         print(" ".join(Plan().in_turn(args[0], int(args[1]), int(args[2]))))
+    elif what == "leaks":
+        print(" ".join(Plan().leaks(int(args[0]))))
     elif what == "cut":
         late, ran = cut(args[1:])
         shard, total = int(args[0]), len(Plan().of_shard(int(args[0])))
