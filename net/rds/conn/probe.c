@@ -17,7 +17,10 @@ enum rds_peer_kind rds_conn_peer_kind(const struct rds_conn *conn)
 	return READ_ONCE(conn->session.kind);
 }
 
-/* What this host tells an older peer, too, in a handshake over the path */
+/*
+ * CAP_BITS of a handshake over the path.  A peer that is known to be an old one
+ * does not get them.
+ */
 static u32 conn_caps(const struct rds_cpath *cp)
 {
 	u32 caps = RDS_CAP_BITS_ACK;
@@ -99,7 +102,7 @@ void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
 	if (ask && !acks)
 		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT, true, 0);
 	rds_conn_generation(cp, hs->has_gen ? hs->gen : 0);
-	/* In this order: see rds_conn_await_answer(). */
+	/* The queue first, then the session: see conn_is_silent(). */
 	if (!rds_session_is_outdated(&cp->conn->session, hs) &&
 	    rds_txq_heard(&cp->txq, acks, ask, have))
 		rds_cpath_kick(cp);

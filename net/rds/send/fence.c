@@ -8,7 +8,10 @@ static const struct rds_message *first_numbered(struct list_head *list)
 {
 	const struct rds_message *m;
 
-	/* At most RDS_DUE_KINDS messages of a list have none. */
+	/*
+	 * Of each kind RDS_DUE_* the list has at most one message that is not
+	 * begun, see txq_insert().
+	 */
 	list_for_each_entry(m, list, tx.list) {
 		if (!(m->flags & RDS_MSG_ONCE))
 			return m;
