@@ -13,8 +13,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,22 +22,17 @@
 #include "bugs.h"
 
 struct rt r;
-static struct rt_addr there;
-static int peer_fd;
+struct rt_addr there;
+int peer_fd;
 uint8_t here[LEN] __attribute__((aligned(4096)));
 static uint8_t far[LEN] __attribute__((aligned(4096)));
-static uint64_t next_token = 1;
+uint64_t next_token = 1;
 
-#define CANCELS	300	/* operations, some of which are cancelled */
-#define CANCEL_LEN 16384
-#define AMID	20	/* WRITEs that are cancelled while they are under way */
-#define AMID_MOST 400	/* ... if all of the first were over by then */
-#define BIG	(1 << 20)	/* bytes of each, the most that are allowed */
 #define OUTLIVE	20	/* rounds of keys_outlive() */
 #define OPS	8	/* operations in each round */
 
 /* Get a key of the peer socket for @far. */
-static uint64_t far_key(uint64_t flags)
+uint64_t far_key(uint64_t flags)
 {
 	uint64_t cookie = 0;
 
@@ -47,8 +40,8 @@ static uint64_t far_key(uint64_t flags)
 	return cookie;
 }
 
-static int op(uint64_t cookie, struct rds_iovec *v, uint64_t nr, uint64_t bytes,
-	      uint64_t flags, uint64_t token)
+int post(uint64_t cookie, struct rds_iovec *v, uint64_t nr, uint64_t bytes,
+	 uint64_t flags, uint64_t token)
 {
 	struct rdma_op o = { .cookie = cookie,
 			     .bytes = bytes,
@@ -67,12 +60,12 @@ static int whole_op(uint64_t cookie, size_t len, uint64_t flags)
 {
 	struct rds_iovec v = { (uintptr_t)here, len };
 	uint64_t token = next_token++;
-	int rc = op(cookie, &v, 1, len, flags, token);
+	int rc = post(cookie, &v, 1, len, flags, token);
 
 	return rc ? rc : wait_token(&r, r.fd, token, 20000);
 }
 
-static void drain(int fd)
+void drain(int fd)
 {
 	static uint8_t scrap[4096];
 	int n;
@@ -116,7 +109,7 @@ bool works(void)
 	return good;
 }
 
-static bool pins_back(long before)
+bool pins_back(long before)
 {
 	uint64_t end = now_ns() + 15000000000ull * r.slow;
 	struct timespec pause = { .tv_nsec = 20000000 };
@@ -194,20 +187,20 @@ static void vectors(void)
 			(uintptr_t)here + 8 * (unsigned int)i, 4
 		};
 	for (int i = 0; i < 6; i++)
-		bad += op(key, v, counts[i], LEN, RW, 2) !=
+		bad += post(key, v, counts[i], LEN, RW, 2) !=
 		       (counts[i] ? -EMSGSIZE : -EINVAL);
 	rt_ok(!bad, "bugs.cve_2010_4175 # %d of 6", bad);
-	rc = op(key, v, 0x40001, LEN, RW, 3);
+	rc = post(key, v, 0x40001, LEN, RW, 3);
 	rt_ok(rc == -EMSGSIZE, "bugs.vector_of_40001 # %d", rc);
 	bad = 0;
 	for (uint64_t n = 1ull << 31; n; n <<= 1) {
 		v[0].bytes = n - 1;
-		bad += op(key, v, 1, LEN, RW, 4) != -EINVAL;
+		bad += post(key, v, 1, LEN, RW, 4) != -EINVAL;
 		v[0].bytes = n + 4096;
-		bad += op(key, v, 2, LEN, RW, 4) != -EINVAL;
+		bad += post(key, v, 2, LEN, RW, 4) != -EINVAL;
 		/* The sum of the lengths is 0 in 32 bits. */
 		v[0].bytes = n - 4;
-		bad += op(key, v, 2, LEN, RW, 4) != -EINVAL;
+		bad += post(key, v, 2, LEN, RW, 4) != -EINVAL;
 		rc = take_key(r.fd, &there, HOW_GET_MR, here, n - 1, RW,
 			      &cookie);
 		bad += rc != ((n - 1) >> 32 ? -EINVAL : -EMSGSIZE);
@@ -215,14 +208,14 @@ static void vectors(void)
 	v[0].bytes = 4;
 	rt_ok(!bad && pins_back(before), "bugs.cve_2010_3865 # %d", bad);
 	v[1].bytes = 0;
-	rc = op(key, v, 2, LEN, RW, 5);
+	rc = post(key, v, 2, LEN, RW, 5);
 	v[1].bytes = 4;
 	rt_ok(rc == -EINVAL, "bugs.cve_2018_5332 # %d", rc);
 	for (bad = 0, rc = 0; rc < 1000; rc++)
-		bad += op(key, (void *)16, 1 + (unsigned int)rc, LEN, RW, 6) !=
+		bad += post(key, (void *)16, 1 + (unsigned int)rc, LEN, RW, 6) !=
 		       -EFAULT;
 	rt_ok(!bad && pins_back(before), "bugs.vector_not_readable # %d", bad);
-	rc = op(key, v, 1024, LEN, RW, next_token);
+	rc = post(key, v, 1024, LEN, RW, next_token);
 	rc = rc ? rc : wait_token(&r, r.fd, next_token, 20000);
 	next_token++;
 	rt_ok(!rc, "bugs.cve_2022_21385 # %d", rc);
@@ -298,7 +291,7 @@ static void notification(void)
 	memset(&from, 0xa5, sizeof(from));
 	same = from;
 	memset(&c, 0xff, sizeof(c));
-	if (!op(key, &v, 1, 512, RW, token) &&
+	if (!post(key, &v, 1, 512, RW, token) &&
 	    poll(&p, 1, (int)(20000 * r.slow)) == 1)
 		n = recvmsg(r.fd, &m, MSG_DONTWAIT);
 	for (i = 0; i < sizeof(buf); i++)
@@ -354,139 +347,6 @@ static void return_value(void)
 	      none);
 	free_key(peer_fd, key, 0);
 	drain(peer_fd);
-}
-
-/*
- * Messages with operations are cancelled, before and after they are posted.
- */
-static void cancelled(void)
-{
-	uint64_t key = far_key(RW), first = next_token;
-	struct rds_iovec v = { (uintptr_t)here, CANCEL_LEN };
-	unsigned int not_once = 0, posted = 0, by[5] = { 0 };
-	struct sockaddr_in to;
-	long before = pins();
-	int rc = 0;
-
-	if (r.self.ss.ss_family != AF_INET)
-		return;
-	memcpy(&to, &there.ss, sizeof(to));
-	for (int i = 0; i < CANCELS; i++) {
-		rc = op(key, &v, 1, CANCEL_LEN, i & 1 ? RW : 0, next_token);
-		if (rc)
-			break;
-		next_token++;
-		posted++;
-		if (i % 7 == 0)
-			setsockopt(r.fd, SOL_RDS, RDS_CANCEL_SENT_TO, &to,
-				   sizeof(to));
-		if (i % 20 == 0)
-			drain(r.fd);
-	}
-	for (uint64_t t = first; t < next_token; t++) {
-		wait_token(&r, r.fd, t, 20000);
-		not_once += r.told[t] != 1;
-		if (r.status[t] >= 0 && r.status[t] < 5)
-			by[r.status[t]]++;
-	}
-	printf("# cancelled: %u good, %u canceled, %u dropped\n",
-	       by[RDS_RDMA_SUCCESS], by[RDS_RDMA_CANCELED],
-	       by[RDS_RDMA_DROPPED]);
-	rt_ok(posted == CANCELS && !not_once && pins_back(before),
-	      "bugs.cancel_races_transmit # %d; %u posted, %u not told once, %ld pages",
-	      rc, posted, not_once, pins() - before);
-	drain(peer_fd);
-	free_key(peer_fd, key, 0);
-	rt_ok(works(), "bugs.cancel_races_transmit_works");
-}
-
-/* A WRITE of BIG bytes with the value @mark, and the thread that cancels it */
-static struct amid {
-	uint8_t from[BIG] __attribute__((aligned(4096)));
-	uint8_t to[BIG] __attribute__((aligned(4096)));
-	atomic_int mark;	/* 0: the message has been cancelled */
-	atomic_bool end;
-	unsigned int hits;	/* cancels before the last byte was written */
-} amid;
-
-static uint8_t amid_byte(size_t i)
-{
-	return __atomic_load_n(&amid.to[i], __ATOMIC_ACQUIRE);
-}
-
-/*
- * Cancel each message as soon as the first byte of its WRITE is in the peer's
- * memory. The caller may still be in sendmsg(), where the device may do all its
- * work.
- */
-static void *amid_cancels(void *arg)
-{
-	struct sockaddr_in to;
-
-	memcpy(&to, &there.ss, sizeof(to));
-	while (!atomic_load(&amid.end)) {
-		int mark = atomic_load(&amid.mark);
-
-		if (!mark || amid_byte(0) != mark) {
-			sched_yield();
-			continue;
-		}
-		setsockopt(r.fd, SOL_RDS, RDS_CANCEL_SENT_TO, &to, sizeof(to));
-		amid.hits += amid_byte(BIG - 1) != mark;
-		atomic_store(&amid.mark, 0);
-	}
-	return arg;
-}
-
-/* One WRITE; true if it was carried out, whole, and told once. */
-static bool amid_write(uint64_t key, uint8_t mark)
-{
-	struct rds_iovec v = { (uintptr_t)amid.from, BIG };
-	uint64_t token = next_token++;
-	int rc;
-
-	memset(amid.from, mark, BIG);
-	memset(amid.to, 0, BIG);
-	atomic_store(&amid.mark, mark);
-	rc = op(key, &v, 1, BIG, RW, token);
-	rc = rc ? rc : wait_token(&r, r.fd, token, 20000);
-	drain(r.fd);
-	if (rc || r.told[token] != 1)
-		printf("# WRITE %u: status %d, told %u times\n", mark, rc,
-		       r.told[token]);
-	while (!rc && atomic_load(&amid.mark))
-		sched_yield();
-	return !rc && r.told[token] == 1 &&
-	       !memcmp(amid.from, amid.to, BIG);
-}
-
-/*
- * Cancelling the message does not disturb an operation that the device carries
- * out: it ends, and says so.
- */
-static void cancelled_amid(void)
-{
-	uint64_t key = 0;
-	long before = pins();
-	unsigned int good = 0, n;
-	pthread_t t;
-	int rc;
-
-	rc = take_key(peer_fd, &there, HOW_GET_MR, amid.to, BIG, RW, &key);
-	if (rc || pthread_create(&t, NULL, amid_cancels, NULL))
-		die("no thread, or no key: %s", strerror(-rc));
-	for (n = 0; n < AMID || (!amid.hits && n < AMID_MOST); n++) {
-		good += amid_write(key, (uint8_t)(1 + n % 255));
-		drain(peer_fd);
-	}
-	atomic_store(&amid.end, true);
-	pthread_join(t, NULL);
-	free_key(peer_fd, key, 0);
-	rt_ok(good == n && pins_back(before),
-	      "bugs.cancel_amid_transmit # %u of %u whole and told once, %ld pages",
-	      good, n, pins() - before);
-	rt_ok(amid.hits > 0, "bugs.cancel_amid_transmit_hits # %u of %u",
-	      amid.hits, n);
 }
 
 /*

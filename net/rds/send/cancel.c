@@ -6,14 +6,23 @@
 #include "sock/state.h"
 
 /*
- * Can the message be taken off its list, or is it in use by the transmitter or
- * the transport?
+ * Is the message in use by the transmitter or the transport?  A transport may
+ * have taken its operations and not yet posted all their work requests: it is
+ * called again for a message only, so the message stays until it is sent.
  */
+static bool cancel_in_use(const struct rds_txq *txq,
+			  const struct rds_message *m)
+{
+	return txq->busy || rds_txq_is_partial(txq, m) ||
+	       (m->request && m->request->tx.posted);
+}
+
+/* Can the message be taken off its list? */
 static bool cancel_can_unlink(const struct rds_txq *txq,
 			      const struct rds_message *m,
 			      const struct list_head *list)
 {
-	if (list == &txq->sending && (txq->busy || rds_txq_is_partial(txq, m)))
+	if (list == &txq->sending && cancel_in_use(txq, m))
 		return false;
 	/*
 	 * TCP reads lent pages until the acknowledgement: neither unpin nor
