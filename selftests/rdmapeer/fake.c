@@ -574,6 +574,26 @@ bool fake_acked(struct fake *f, uint64_t seq, double seconds)
 	return f->acked >= seq;
 }
 
+bool fake_unread(const struct fake *f)
+{
+	unsigned int self, port, peer, state, bytes, unread = 0;
+	FILE *list = fopen("/proc/net/tcp", "re");
+	char line[256];
+
+	while (list && fgets(line, sizeof(line), list)) {
+		if (sscanf(line, " %*u: %x:%x %x:%*x %x %*x:%x", &self, &port,
+			   &peer, &state, &bytes) == 5 &&
+		    self == f->self && port == FAKE_PORT && peer == f->peer &&
+		    state == 1 /* TCP_ESTABLISHED */)
+			unread += bytes;
+	}
+	if (list)
+		fclose(list);
+	printf("# fake: %u frames received, %u bytes unread\n", f->frames,
+	       unread);
+	return unread;
+}
+
 /* Say what the device of this end knows of a connection that does not end. */
 static void say_alive(const struct fake *f)
 {

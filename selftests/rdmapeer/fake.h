@@ -174,6 +174,13 @@ bool fake_congested(const struct fake *f, uint16_t port);
 /* Receive until the peer has acknowledged message @seq. */
 bool fake_acked(struct fake *f, uint64_t seq, double seconds);
 
+/*
+ * Does TCP hold bytes of a connection that was accepted here, which siw has not
+ * read? siw_accept() has the socket call siw for new bytes only after it has
+ * sent the reply; bytes that come in between stay until more come.
+ */
+bool fake_unread(const struct fake *f);
+
 /* Does the connection end within that time? */
 bool fake_ends(struct fake *f, double seconds);
 double fake_now(void);

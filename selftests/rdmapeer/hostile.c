@@ -32,21 +32,43 @@ struct fake f;
 uint8_t *data;
 double slow = 1;
 
+static bool begins(const char *begin)
+{
+	return ntohl(f.hdr.len) >= strlen(begin) &&
+	       !memcmp(f.msg, begin, strlen(begin));
+}
+
+/*
+ * Wait for a message that begins with @begin, and do not acknowledge it. Those
+ * before it, which the module may send again on a new connection, are.
+ */
+static bool answer_waits(const char *begin)
+{
+	while (fake_wait(&f, 10 * slow)) {
+		if (begins(begin))
+			return true;
+		fake_recv(&f, 0);
+	}
+	return false;
+}
+
 /* Wait for a message that begins with @begin. */
 static bool answered(const char *begin, char *answer, size_t room)
 {
+	bool found = false;
 	uint32_t n;
 
-	while (fake_recv(&f, 10 * slow)) {
+	while (!found && fake_wait(&f, 10 * slow)) {
 		n = ntohl(f.hdr.len);
 		if (n >= room)
 			n = (uint32_t)room - 1;
 		memcpy(answer, f.msg, n);
 		answer[n] = 0;
-		if (!strncmp(answer, begin, strlen(begin)))
-			return true;
+		found = !strncmp(answer, begin, strlen(begin));
+		/* The next message may come in while this acknowledges. */
+		fake_recv(&f, 0);
 	}
-	return false;
+	return found;
 }
 
 /*
@@ -180,6 +202,28 @@ static void requests(void)
 /* ---- replies */
 
 /*
+ * Accept the module's connections until one brings the answer: the module may
+ * have given up the one that waited here, or siw may leave the answer unread.
+ * Returns how many were accepted, with a minus sign if the last one neither
+ * ended nor brought the answer.
+ */
+static int answer_comes(const char *want)
+{
+	double end = fake_now() + 30 * slow;
+	char answer[80];
+	int tries = 0;
+
+	while (fake_now() < end && fake_accept(&f, NULL, end - fake_now())) {
+		tries++;
+		if (answered(want, answer, sizeof(answer)))
+			return tries;
+		if (!f.gone && !fake_unread(&f))
+			break;
+	}
+	return -tries;
+}
+
+/*
  * The module has an answer to send and dials. It must not accept a reply with
  * wrong private data, must dial again, and then the answer must arrive.
  */
@@ -187,8 +231,9 @@ static void bad_reply(const char *name, struct fake_private *pd)
 {
 	long long before = drops("bad_private_data"), after;
 	struct fake_header h;
-	char want[80], answer[80];
-	bool asked, told = false, again = false;
+	bool asked, told = false;
+	char want[80];
+	int tries = 0;
 
 	snprintf(want, sizeof(want), "40 %016llx",
 		 (unsigned long long)sink_hash(data, 40));
@@ -196,19 +241,18 @@ static void bad_reply(const char *name, struct fake_private *pd)
 	asked = connected();
 	h = fake_header(&f, OUR_PORT, SINK_PORT, 40);
 	asked = asked && fake_message(&f, &h, data) &&
-		fake_wait(&f, 10 * slow) && fake_listen(&f);
+		answer_waits(want) && fake_listen(&f);
 	fake_close(&f);
 	if (asked)
 		told = fake_accept(&f, pd, 30 * slow) &&
 		       fake_ends(&f, 20 * slow);
 	if (told)
-		again = fake_accept(&f, NULL, 30 * slow) &&
-			answered(want, answer, sizeof(answer));
+		tries = answer_comes(want);
 	fake_unlisten(&f);
 	after = drops("bad_private_data");
-	ktap_ok(asked && told && again && before >= 0 && after > before,
-		"hostile.rdma_reply_%s # asked %d, ended %d, answered %d, counted %lld", name, asked,
-		told, again, after - before);
+	ktap_ok(asked && told && tries > 0 && before >= 0 && after > before,
+		"hostile.rdma_reply_%s # asked %d, ended %d, answered at try %d, counted %lld", name,
+		asked, told, tries, after - before);
 }
 
 static void replies(void)
