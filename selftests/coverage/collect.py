@@ -17,8 +17,9 @@ A check without arguments reads the logs of all kernels and build/check.out. If 
 results, only the logs of its lines count, which ran since .ci/run began. A line without a log is
 not checked. In each folder a line must have printed exactly the names of the list, but for these:
 the name of a skipped result is not added to the list, and a check accepts it as printed, because a
-case may be skipped on another kernel; and a result that failed need not be in the list, because
-scripts name what they could not set up.
+case may be skipped on another kernel; so does "# elsewhere NAME", which says that this kernel does
+not run the case; and a result that failed need not be in the list, because scripts name what they
+could not set up.
 """
 
 import argparse
@@ -33,6 +34,7 @@ CHECK = "check"
 # In a guest's log the output of its command is behind "| ", which may be behind a part of a line of
 # the kernel.
 RESULT = re.compile(r"(?:^|\| )(not )?ok\b\s*(?:\d+\b)?\s*(?:- )?\s*([a-z][^\s#,]*)(.*)$")
+ELSEWHERE = re.compile(r"(?:^|\| )# elsewhere (\S+)$")
 ENDED = re.compile(r"\| @\w+ exit \d")
 SKIP = re.compile(r"#\s*SKIP\b", re.I)
 HEAD = """\
@@ -92,6 +94,9 @@ class Names:
     def add(self, path):
         with open(path, encoding="utf-8", errors="replace") as f:
             for text in f:
+                other = ELSEWHERE.search(text.rstrip())
+                if other:
+                    self.skipped.add(other.group(1))
                 m = RESULT.search(text.rstrip())
                 if m:
                     self.kind(m.group(1), SKIP.search(m.group(3))).add(m.group(2))

@@ -442,7 +442,7 @@ def ack_withheld(c):
         equal(frame(p, 'the next message').seq, n, 'number of the next message')
 
 
-@case('wire.ack_namespace', stacks=OURS_ONLY)
+@case('wire.ack_namespace', stacks=OURS_ONLY, bulky=True)
 def ack_namespace(c):
     """All paths of a namespace together keep 64 MiB uncharged, which is free again when acknowledged."""
     r, data, most = c.rds(sndbuf=1 << 20, family=6), pattern(65536), 31
