@@ -131,6 +131,11 @@ RERUNS = [
 ]
 
 
+# Output of a guest, and what a report repeats of it
+QUOTES = ["1..3", "# fine", "ok 1 x", "# token 7", "# status 3", "not ok 2 y # 3 told", "# last"]
+QUOTED = ["a: before y: # token 7", "a: before y: # status 3"]
+
+
 def guest_verdict(stacks, results, failures, cut=False):
     """(number of failures, of final ones) of a line with this first guest."""
     guest = types.SimpleNamespace(
@@ -153,13 +158,23 @@ def rerun_verdict(runs):
         tally, text = verdicts.Tally(), next(found)
         tally.cut = text == "-"
         tally.failures = [text] if text and not tally.cut else []
+        tally.said = ["before " + text] if tally.failures else []
         tally.final = [text] if text.startswith("!") else []
         return tally, []
 
     runner.run = once
     os.environ["RDS_RETRY"] = "1"
     tally, _ = runner.judged(None)
-    return len(made), tally.failures, bool(tally.flaky)
+    return len(made), tally.failures, bool(tally.flaky) and tally.said == ["before " + runs[0]]
+
+
+def quoted(results):
+    """What a report repeats of a guest's output."""
+    tally = verdicts.Tally()
+    tally.add_results(types.SimpleNamespace(
+        name="a", stack="ours", line=types.SimpleNamespace(stacks=["ours"]), results=results,
+        cut=True))
+    return tally.said
 
 
 def explained(consoles):
@@ -172,6 +187,7 @@ def explained(consoles):
 def main():
     odd = ["# guest %s %s: %s" % (how[1], how[2], guest_verdict(*how)) for *how, n, final in GUESTS
            if guest_verdict(*how) != (n, final)]
+    odd += ["# quoted: %s" % quoted(QUOTES)] if quoted(QUOTES) != QUOTED else []
     odd += ["# cut off, guest %s %s: %s" % (how[1], how[2], guest_verdict(*how, cut=True))
             for *how, n, final in CUT if guest_verdict(*how, cut=True) != (n, final)]
     odd += ["# runs %s: %s" % (runs, rerun_verdict(runs)) for runs, *want in RERUNS

@@ -412,6 +412,8 @@ class Runner:
             print("         " + f)
         if len(tally.failures) > 40:
             print("         ... and %d more" % (len(tally.failures) - 40))
+        for text in tally.said:
+            print("         " + text)
         for s in tally.skipped + tally.notes:
             print("         note: " + s)
         if tally.failures:
@@ -423,6 +425,7 @@ class Runner:
             return
         if tally.flaky:
             self.flaky.append("FLAKY %s %s: %s" % (self.opts.kernel, line.name, tally.flaky))
+            self.flaky += ["      " + text for text in tally.said]
         with open(os.path.join(self.logs, "results"), "a", encoding="utf-8") as f:
             f.write("%s %d %.1f\n" % (line.name, tally.results, tally.took))
 
@@ -461,6 +464,7 @@ class Runner:
                 tally.notes.append("log of the first time: " + logs)
                 return tally, guests
         tally.flaky = "%s, log %s" % (first.failures[0], logs)
+        tally.said = first.said
         tally.notes += ["failed the first time only: " + f for f in first.failures[:10]]
         tally.notes.append("log of the first time: " + logs)
         return tally, guests

@@ -19,6 +19,8 @@ SKIP = re.compile(r"#\s*SKIP\b", re.I)
 # Leaks as guest.sh, leaks.py and the tests report them.
 LEAK = re.compile(r"^kmemleak\b|\bleft (behind|after)\b|\bcannot be unloaded\b|^lockdep switched|"
                   r"\bstill pinned\b")
+# Lines before a failed result that a report repeats, and in all of a line
+SAID, SAID_ALL = 8, 24
 # Results of the group capture do not count: tcpdump may lose packets, so a gap is no lost message.
 DELIVERY_NAME = re.compile(
     r"^(?!capture\.)(\S*[._])?(in_order|ordered|none_lost|\w+_in_order|not_twice|"
@@ -79,11 +81,13 @@ def exchange_faults(lines, intree=False):
 
 
 class Tally:
-    """The results of a line's run. `final` has those of `failures` that no later run can pardon."""
+    """The results of a line's run. `final` has those of `failures` that no later run can pardon;
+    `said` has what the programs printed between a failed result and the one before it."""
 
     def __init__(self):
         self.passed, self.failures, self.skipped, self.notes = 0, [], [], []
         self.final, self.flaky, self.cut = [], None, False
+        self.said = []
         self.took, self.results = 0.0, 0
 
     def fail(self, guest, text, final=False):
@@ -91,9 +95,14 @@ class Tally:
         if final:
             self.final.append(self.failures[-1])
 
+    def quote(self, guest, result, texts):
+        """Keeps what was printed before a failed result, so that the report explains it."""
+        if len(self.said) < SAID_ALL:
+            self.said += ["%s: before %s: %s" % (guest.name, result.split()[0], t) for t in texts]
+
     def add_results(self, guest):
         """Adds a guest's result lines; returns their number."""
-        n, plan = 0, None
+        n, plan, said = 0, None, []
         # If no guest can run our modules, a failed result is never final.
         ours = any(not s.startswith("intree") for s in guest.line.stacks)
         for text in guest.results:
@@ -103,9 +112,12 @@ class Tally:
                 # Each program of a line prints a plan: add them up.
                 plan = (plan or 0) + int(planned.group(1))
             if not m:
+                said = (said + [text])[-SAID:]
                 continue
             n += 1
+            before, said = said, []
             if m.group(1) == "not ok":
+                self.quote(guest, m.group(3), before)
                 self.fail(guest, "not ok " + m.group(3), ours and (
                     delivery(m.group(3)) or bool(LEAK.search(m.group(3)))))
             elif SKIP.search(text):
