@@ -76,6 +76,9 @@ bench: deps
 mutants: deps
 	selftests/mutants/run.sh
 
+test-mutants: deps
+	selftests/mutants/testrun.py
+
 clean:
 	rm -rf build/bin build/mod build/logs build/vm
 	-[ ! -f $(KDIR)/Makefile ] || $(MAKE) -C $(KDIR) M='$(CURDIR)' clean
@@ -99,8 +102,9 @@ help:
 	@echo 'make shell        a prompt in a guest with the modules loaded (leave with ^D); KERNEL='
 	@echo 'make bench        instruction counts against the in-tree modules'
 	@echo 'make mutants      patches the kernel code and sees the tests fail'
+	@echo 'make test-mutants patches tests and sees them fail'
 	@echo 'make deps         installs the Debian packages the above need (root)'
 	@echo 'make clean        what was built; distclean: what was downloaded, too'
 
 .PHONY: all modules tools install uninstall deps test test-all test-harness shell check htmldocs fuzz \
-	model demo bench mutants clean distclean help
+	model demo bench mutants test-mutants clean distclean help

@@ -391,10 +391,14 @@ def identities(name):
 
 # --- guests ---------------------------------------------------------------------------------------
 
+def case_files():
+    return glob.glob(os.path.join(TOP, "selftests", "*", "cases"))
+
+
 def case_lines():
     """{name: (group, timeout, command)} of all case lines."""
     found = {}
-    for path in glob.glob(os.path.join(TOP, "selftests", "*", "cases")):
+    for path in case_files():
         with open(path, encoding="utf-8") as f:
             for text in f:
                 field = [x.strip() for x in text.split("|", 6)]
@@ -507,7 +511,7 @@ class Guests:
 def own_fields(line):
     """The fields of a case line that boots guests for each patch (two guests, icount or RDMA); None
     for others, which inguest.py runs."""
-    for path in glob.glob(os.path.join(TOP, "selftests", "*", "cases")):
+    for path in case_files():
         with open(path, encoding="utf-8") as f:
             for text in f:
                 field = [x.strip() for x in text.split("|", 6)]
@@ -724,9 +728,9 @@ def check_fit(mutants):
         sys.exit(1)
 
 
-def chosen(words):
-    """The patches that the arguments name, in their order; all without arguments."""
-    mutants = read_patches(os.path.join(HERE, "patches"))
+def chosen(words, path=os.path.join(HERE, "patches")):
+    """The patches of a file that the arguments name, in their order; all without arguments."""
+    mutants = read_patches(path)
     if not words:
         return mutants
     order = {}

@@ -64,21 +64,23 @@ copy_unplugged() {
 	return $_rc
 }
 
-# deviates FILE: no case failed but those in the file deviations, and none of those passed. Cases
-# that this kernel does not run have no result.
+# deviates FILE: each planned case has a result, no case failed but those in the file deviations,
+# and none of those passed. Cases that this kernel does not run are not planned.
 deviates() {
 	awk 'NR == FNR { if ($0 !~ /^#/) want[$1] = 1; next }
+		/^1\.\./ { planned = substr($0, 4) }
 		/^ok / { passed++; seen = $3 in want }
 		/^not ok / { failed++; seen = !($4 in want) }
 		/^(not )?ok / && seen { print "# unexpected: " $0; bad = 1 }
 		END {
-			printf "# %d cases of the API suite passed, %d deviated\n", passed, failed
-			exit bad || !passed
+			printf "# %d cases of the API suite passed, %d deviated, %d planned\n", passed, failed,
+				planned
+			exit bad || !passed || passed + failed != planned
 		}' selftests/transport/deviations "$1"
 }
 
 # The whole socket API suite over the test transport. The suite exits with 1 because of the cases
-# that deviate; a suite that was cut short exits with another status.
+# that deviate, also if it is cut short; a suite that was killed exits with another status.
 api() {
 	ip link set lo up
 	ip -n A addr add 10.0.0.3/32 dev lo
