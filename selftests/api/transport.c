@@ -107,18 +107,18 @@ static long reset(int fd, const union addr *src, const union addr *dst)
 	return set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, &six, sizeof(six));
 }
 
-/* Does no connection of the namespace of socket *@arg begin? */
-static bool none_begins(void *arg)
+/* Is no connection of the namespace of socket *@arg connecting? */
+static bool none_connects(void *arg)
 {
 	struct snap s = snap(*(int *)arg, RDS6_INFO_CONNECTIONS);
-	bool begins = false;
+	bool connecting = false;
 	unsigned int i;
 
 	for (i = 0; i < s.n; i++)
-		begins |= s.p[i * s.ret + INFO6_FLAGS] &
-			  RDS_INFO_CONNECTION_FLAG_CONNECTING;
+		connecting |= s.p[i * s.ret + INFO6_FLAGS] &
+			      RDS_INFO_CONNECTION_FLAG_CONNECTING;
 	snap_free(&s);
-	return !begins;
+	return !connecting;
 }
 
 static void reset_conn(const struct api_case *c)
@@ -132,7 +132,7 @@ static void reset_conn(const struct api_case *c)
 	 * An attempt to reach an absent host, for a case before this one,
 	 * counts as a reset when it ends.
 	 */
-	need(!ours || wait_true(none_begins, &l.tx, 15000));
+	need(!ours || wait_true(none_connects, &l.tx, 15000));
 	resets = counter(l.tx, "conn_reset");
 	need(send_to(l.tx, &l.to, 1, 0) == 1);
 	x = rx_msg(l.rx, &got, 1, 0, 0);

@@ -17,8 +17,8 @@ A check without arguments reads the logs of all kernels and build/check.out. If 
 results, only the logs of its lines count, which ran since .ci/run began. A line without a log is
 not checked. In each folder a line must have printed exactly the names of the list, but for these:
 the name of a skipped result is not added to the list, and a check accepts it as printed, because a
-case may be skipped on another kernel; so does "# elsewhere NAME", which says that this kernel does
-not run the case; and a result that failed need not be in the list, because scripts name what they
+case may be skipped on another kernel; a check accepts NAME, too, if the log has "# elsewhere NAME",
+by which a test says that this kernel does not run the case; and a result that failed need not be in the list, because scripts name what they
 could not set up.
 """
 

@@ -174,11 +174,11 @@ def make_tree():
 
 
 class Patched:
-    """Context manager: the copy of the tree with one patch applied; on exit the patch is
+    """Context manager: a copy of the tree with one patch applied; on exit the patch is
     reverted."""
 
-    def __init__(self, mutant):
-        self.mutant, self.path = mutant, os.path.join(TREE, mutant.path)
+    def __init__(self, mutant, tree=TREE):
+        self.mutant, self.path = mutant, os.path.join(tree, mutant.path)
 
     def __enter__(self):
         with open(self.path, encoding="utf-8") as f:
@@ -508,17 +508,23 @@ class Guests:
 
 # --- lines that boot guests for each patch --------------------------------------------------------
 
-def own_fields(line):
-    """The fields of a case line that boots guests for each patch (two guests, icount or RDMA); None
-    for others, which inguest.py runs."""
+def fields(line):
+    """The fields of a case line, or None."""
     for path in case_files():
         with open(path, encoding="utf-8") as f:
             for text in f:
                 field = [x.strip() for x in text.split("|", 6)]
                 if len(field) == 7 and field[0] == line:
-                    own = field[1] == "2" or field[3] == "icount" or "/rdma" in field[6]
-                    return field if own else None
+                    return field
     return None
+
+
+def own_fields(line):
+    """The fields of a case line that boots guests for each patch (two guests, icount or RDMA); None
+    for others, which inguest.py runs."""
+    field = fields(line)
+    own = field and (field[1] == "2" or field[3] == "icount" or "/rdma" in field[6])
+    return field if own else None
 
 
 def own_command(command, case):

@@ -40,21 +40,10 @@ def make_copy():
 
 def command(line, case):
     """The fields of a line whose command runs no more than the case needs."""
-    field = run.own_line(line, case) if run.own_fields(line) else fields(line)
+    field = run.own_line(line, case) if run.own_fields(line) else run.fields(line)
     if re.search(r"/(api\.sh|wire\.py|hostile\.py|paths\.py)\b", field[6]):
         field[6] += " " + case
     return field
-
-
-def fields(line):
-    """The fields of a case line."""
-    for path in run.case_files():
-        with open(path, encoding="utf-8") as f:
-            for text in f:
-                field = [x.strip() for x in text.split("|", 6)]
-                if len(field) == 7 and field[0] == line:
-                    return field
-    raise run.Misfit("there is no case line " + line)
 
 
 def printed(m):
@@ -80,28 +69,8 @@ def printed(m):
     return said
 
 
-class Patched:
-    """Context manager: one patch is applied in the copy. A file that changes gets the present time,
-    so that make compiles it."""
-
-    def __init__(self, m):
-        self.m, self.path = m, os.path.join(COPY, m.path)
-
-    def __enter__(self):
-        with open(self.path, encoding="utf-8") as f:
-            self.plain = f.read()
-        self.write(self.m.applied(self.plain))
-
-    def __exit__(self, *exc):
-        self.write(self.plain)
-
-    def write(self, text):
-        with open(self.path, "w", encoding="utf-8") as f:
-            f.write(text)
-
-
 def verdict(m):
-    with Patched(m):
+    with run.Patched(m, COPY):
         said = printed(m)
     bad = [text for text in said if text.startswith("not ok")]
     print("%s %s | %s | %s %s | %s" % ("ok" if bad else "not ok", m.name, m.change(), m.line, m.case,

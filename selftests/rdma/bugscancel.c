@@ -12,7 +12,7 @@
 #define CANCEL_LEN 16384
 #define AMID	20	/* WRITEs that are cancelled while they are under way */
 #define AMID_MOST 400	/* ... if all of the first were over by then */
-#define PIECES	1024	/* of a WRITE: more than one call of a device takes */
+#define PIECES	1024	/* pieces of a WRITE: more than a connection has room for */
 #define BIG	(1 << 20)	/* bytes of each, the most that are allowed */
 
 /*

@@ -693,7 +693,7 @@ def vanish(c, role, family):
         p.conn = p.accept(8)
         p.conn.read()
     else:
-        # Its first connection waits until A knows that the old one is dead.
+        # A connection of the peer that returns waits until A knows that the old one is dead.
         p.conn = p.dial(seconds=8)
         m = p.conn.read(8)
         check(m and m.is_map, 'no map on the first connection of the peer that returns')

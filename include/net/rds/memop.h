@@ -14,14 +14,14 @@
  * (struct rds_tx_request), which the transport posts, in that order, ahead of
  * the message's first frame.  Before the transport posts the first of the two
  * it sets rds_tx_request.posted; from then on neither is posted again, even if
- * the connection is lost.  The message stays the next of the batch until its
- * frames are taken or the path is lost, also if a socket cancels it: so a
- * transport that had no room for all work requests is called again and posts
- * the others.  For each operation the transport takes one reference
- * (rds_operation_get()) before it posts, and calls rds_operation_done() exactly
- * once: when the device does not access the local memory any more and the
- * outcome is known, and at the latest before path_close returns.  The message
- * may be freed by then.
+ * the connection is lost.  The message stays in the batch until its frames are
+ * taken or the path is lost, also if its socket cancels the message: so the
+ * core calls a transport that had no room for all work requests again, and the
+ * transport posts the others.  For each operation the transport takes one
+ * reference (rds_operation_get()) before it posts, and calls
+ * rds_operation_done() exactly once: when the device does not access the local
+ * memory any more and the outcome is known, and at the latest before path_close
+ * returns.  The message may be freed by then.
  */
 #ifndef _NET_RDS_MEMOP_H
 #define _NET_RDS_MEMOP_H
