@@ -264,20 +264,50 @@ static void sockets6(const struct api_case *c)
 	r("rcvbuf", u32_at(p, 40));
 }
 
+/* What tcp_acked() looks at, and the last it has seen: @rec is NULL for none. */
+struct tcp_look {
+	const struct link *l;
+	bool six;
+	struct snap s;
+	char *rec;
+	int n;
+};
+
+/*
+ * Whether TCP has nothing on the way in the link's connection: a host
+ * acknowledges what it received, so it may have sent after the last message.
+ */
+static bool tcp_acked(void *arg)
+{
+	struct tcp_look *k = arg;
+	int alen = k->six ? 16 : 4;
+	const char *p;
+
+	snap_free(&k->s);
+	k->s = snap(k->l->tx, k->six ? RDS6_INFO_TCP_SOCKETS :
+				       RDS_INFO_TCP_SOCKETS);
+	k->rec = find(&k->s, 0, &k->l->from, alen + 2, &k->l->to, k->six,
+		      &k->n);
+	if (!k->rec)
+		return false;
+	p = k->rec + 2 * alen + 4;
+	return u32_at(p, 24) == u32_at(p, 20);
+}
+
 static void tcp_sockets(const struct api_case *c)
 {
 	bool six = c->num2;
-	int alen = six ? 16 : 4, n;
+	int alen = six ? 16 : 4;
 	struct link l = link_open(c->num);
-	struct snap s;
+	struct tcp_look k = { .l = &l, .six = six };
 	char *p;
 
 	need(send_to(l.tx, &l.to, 5, 0) == 5);
 	link_sync(&l);
-	s = snap(l.tx, six ? RDS6_INFO_TCP_SOCKETS : RDS_INFO_TCP_SOCKETS);
-	r("size", s.ret);
-	p = find(&s, 0, &l.from, alen + 2, &l.to, six, &n);
-	r("some", n >= 1 && n <= 8);
+	wait_true(tcp_acked, &k, 2000);
+	r("size", k.s.ret);
+	r("some", k.n >= 1 && k.n <= 8);
+	p = k.rec;
 	if (!p)
 		return;
 	r("port", be16_at(p, 2 * alen + 2));
