@@ -7,8 +7,9 @@
 
 /*
  * Is the message in use by the transmitter or the transport?  A transport may
- * have taken its operations and not yet posted all their work requests: it is
- * called again for a message only, so the message stays until it is sent.
+ * have taken the operations of a message and not yet posted all their work
+ * requests.  The core calls a transport again for a message only, so the
+ * message stays until it is sent.
  */
 static bool cancel_in_use(const struct rds_txq *txq,
 			  const struct rds_message *m)
