@@ -18,8 +18,8 @@ results, only the logs of its lines count, which ran since .ci/run began. A line
 not checked. In each folder a line must have printed exactly the names of the list, but for these:
 the name of a skipped result is not added to the list, and a check accepts it as printed, because a
 case may be skipped on another kernel; a check accepts NAME, too, if the log has "# elsewhere NAME",
-by which a test says that this kernel does not run the case; and a result that failed need not be in the list, because scripts name what they
-could not set up.
+by which a test says that this kernel does not run the case; and a result that failed need not be in
+the list, because scripts name what they could not set up.
 """
 
 import argparse
@@ -165,7 +165,7 @@ def always(kernel):
     with open(os.path.join(TOP, "selftests", "vm", "always"), encoding="utf-8") as f:
         for text in f:
             name, _, lines = text.partition("|")
-            if name.strip() == kernel:
+            if name.split()[:1] == [kernel]:
                 words |= set(lines.split())
     return words
 

@@ -4,7 +4,8 @@
 
     plan.py turn                      print "SHARD TURN WHY", by RDS_TURN or the number of commits
     plan.py table SHARD               print when each pair runs, and the estimated times
-    plan.py always KERNEL             print the lines that always run there, as words for CASES
+    plan.py always KERNEL             print the lines that always run there, with those of this turn,
+                                      as words for CASES
     plan.py shard KERNEL SHARD TURN   print the lines of a shard on KERNEL, as words for CASES
     plan.py leaks TURN                print the lines that run with kmemleak, as words for RDS_LEAKS
     plan.py cut SHARD LOG...          print the pairs that were skipped or cut off for lack of
@@ -12,6 +13,7 @@
 """
 
 import glob
+import math
 import os
 import re
 import subprocess
@@ -67,9 +69,10 @@ def read_rows(name):
 
 
 class Plan:
-    """Every pair (kernel, line), the part of CI that runs it, and its estimated time."""
+    """Every pair (kernel, line), the part of CI that runs it, and its estimated time, in the turn
+    @now, which is the number of this one by default."""
 
-    def __init__(self):
+    def __init__(self, now=None):
         cases = sorted(glob.glob(os.path.join(TOP, "selftests", "*", "cases")))
         self.lines = {ln.name: ln for ln in run.read_lines(cases)}
         self.single = run.read_alone()
@@ -81,13 +84,31 @@ class Plan:
                 continue
             self.known(where, kernel, name)
             self.times[kernel, name] = float(seconds)
-        self.always = {}
+        # The pairs that always run, {pair: (N, M)} of those that do so in turns, and what runs now
+        self.always, self.turns = {}, {}
         for where, text in read_rows("always"):
-            kernel, _, names = text.partition("|")
-            for name in names.split():
-                self.known(where, kernel.strip(), name)
-                self.always[kernel.strip(), name] = True
+            self.read_always(where, text)
+        now = turn()[0] if now is None else now
+        self.now = {p for p in self.always if self.is_due(p, now)}
         self.shards = self.share_out()
+
+    def read_always(self, where, text):
+        m = re.fullmatch(r"(\S+)\s*(?:(\d+)/(\d+))?\s*\|(.*)", text)
+        if not m:
+            raise SetupError("%s: not KERNEL [N/M] | LINE..." % where)
+        for name in m.group(4).split():
+            pair = m.group(1), name
+            self.known(where, *pair)
+            if pair in self.always:
+                raise SetupError("%s: %s on %s is there twice" % (where, name, pair[0]))
+            self.always[pair] = True
+            if m.group(3):
+                self.turns[pair] = int(m.group(2)), int(m.group(3))
+
+    def is_due(self, pair, now):
+        """Whether a pair of the file always runs in the turn @now."""
+        n, m = self.turns.get(pair, (0, 1))
+        return now % m == n
 
     def known(self, where, kernel, name):
         if kernel not in KERNELS or name not in self.lines or not self.lines[name].runs_under(kernel):
@@ -135,19 +156,23 @@ class Plan:
     def guests(self, leaks=None):
         """[[line]]: the lines that always run on the debug kernel, by guest. @leaks: words that
         select those with kmemleak, which share no guest with others."""
-        words = self.words(self.always, DEBUG)
+        words = self.words(self.now, DEBUG)
         opts = types.SimpleNamespace(batch=run.BATCH[DEBUG], parallel=SLOTS, leaks=leaks,
                                      kernel=DEBUG)
         hands = batch.deal([self.lines[w[1:]] for w in words], opts, self.single)
         return [[ln.name for ln in hand] for hand in hands]
 
     def leaks(self, now):
-        """The lines of a guest that several lines share, another one in each turn, as words:
-        kmemleak makes a guest slower by a third, and finds what any of its lines leaves."""
+        """The lines of a guest that several lines share, another one whenever the same lines run
+        again, as words: kmemleak makes a guest slower by a third, and finds what any of its lines
+        leaves."""
         shared = [names for names in self.guests() if len(names) > 1]
-        return ["=" + name for name in shared[now % len(shared)]] if shared else ["=none"]
+        at = now // math.lcm(*(m for _, m in self.turns.values()))
+        return ["=" + name for name in shared[at % len(shared)]] if shared else ["=none"]
 
     def cell(self, pair):
+        if pair in self.turns:
+            return "%d/%d" % self.turns[pair]
         if pair in self.always:
             return "A"
         return str(self.shards.get(pair, "."))
@@ -157,18 +182,18 @@ class Plan:
                 for name in sorted(self.lines)]
         head = "%-21s" % "line" + "".join("%6s" % k for k in KERNELS)
         deep = -(-len(rows) // COLUMNS)
-        out = ["A: always, 0 to %d: the shard, .: not on this kernel" % (SHARDS - 1),
+        out = ["A: always, N/M: turn N of M, 0 to %d: the shard, .: not on this kernel" % (SHARDS - 1),
                "   ".join([head] * COLUMNS)]
         out += ["   ".join(rows[i::deep]) for i in range(deep)]
         unknown = sum(p not in self.times for p in self.pairs())
         out.append("%d pairs, %d of them always; for %d the time is a guess" % (
-            len(self.pairs()), len(self.always), unknown))
+            len(self.pairs()), len(self.now), unknown))
         for k in KERNELS:
-            mine = [p for p in self.always if p[0] == k]
+            mine = [p for p in self.now if p[0] == k]
             out.append("always on %-6s %3d lines %6.1f min" % (k, len(mine), self.minutes(mine)))
         parts = sum(self.parts.values()) / 60
         out.append("always, %d other parts %9.1f min" % (len(self.parts), parts))
-        out.append("always, in all         %9.1f min" % (parts + self.minutes(self.always)))
+        out.append("always, in all         %9.1f min" % (parts + self.minutes(self.now)))
         for s in range(SHARDS):
             out.append("shard %d         %3d lines %6.1f min%s" % (
                 s, len(self.of_shard(s)), self.minutes(self.of_shard(s)),
@@ -211,11 +236,11 @@ def main():
         print(Plan().table(int(args[0])))
     elif what == "always":
         plan = Plan()
-        print(" ".join(plan.words(plan.always, args[0])))
+        print(" ".join(plan.words(plan.now, args[0])))
     elif what == "shard":
         print(" ".join(Plan().in_turn(args[0], int(args[1]), int(args[2]))))
     elif what == "leaks":
-        print(" ".join(Plan().leaks(int(args[0]))))
+        print(" ".join(Plan(int(args[0])).leaks(int(args[0]))))
     elif what == "cut":
         late, ran = cut(args[1:])
         shard, total = int(args[0]), len(Plan().of_shard(int(args[0])))
