@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# siw.sh K [netns]   print the path of siw.ko for kernel K (6.12, 6.1, 7.3, debug); build it unless
-#                    it exists
+# siw.sh K [netns|late]   print the path of siw.ko for kernel K (6.12, 6.1, 7.3, debug); build it
+#                         unless it exists
 #
-# With "netns" siw is altered by siw-netns.sed and serves the namespace of its interface. Without,
-# it is the kernel's siw.
+# With "netns" siw is altered by siw-netns.sed and serves the namespace of its interface, with "late"
+# by siw-late.sed and can lose a wakeup. Without, it is the kernel's siw.
 #
 # Debian's kernels do not have siw. Its source is taken from the linux-source package of the same
 # version as the kernel and built out of tree; the debug kernel's build includes it.
@@ -14,7 +14,7 @@ set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=$("$top/selftests/vm/build-dir.sh")
-K=${1:?usage: siw.sh KERNEL [netns]}
+K=${1:?usage: siw.sh KERNEL [netns|late]}
 name=siw${2:+-$2}
 fetch=$top/selftests/vm/fetch.sh
 kdir=$("$fetch" --kdir "$K")

@@ -414,6 +414,7 @@ static bool self_request(struct rdma_cm_id *id,
 	}
 	if (taken) {
 		conn->twin = twin;
+		rds_rdma_conn_limit(twin);
 		rds_rdma_conn_continue(twin);
 	}
 	spin_unlock(&self_lock);

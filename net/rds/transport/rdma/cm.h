@@ -94,6 +94,12 @@ void rds_rdma_conn_free(struct rds_rdma_conn *conn);
  */
 void rds_rdma_conn_refuse_later(struct rds_rdma_conn *conn);
 
+/*
+ * Begin the time within which the connection must come up, or it fails.  Each
+ * end of a connection has its own.  Does not sleep.
+ */
+void rds_rdma_conn_limit(struct rds_rdma_conn *conn);
+
 /* Queue connect_work, unless the connection is ending.  Does not sleep. */
 void rds_rdma_conn_continue(struct rds_rdma_conn *conn);
 

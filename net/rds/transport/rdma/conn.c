@@ -82,6 +82,11 @@
 /* and with so many it refuses connections of the peer as well. */
 #define RDS_RDMA_LATE_REFUSE	8
 
+void rds_rdma_conn_limit(struct rds_rdma_conn *conn)
+{
+	mod_timer(&conn->cm.timer, jiffies + RDS_RDMA_SETUP_TIME);
+}
+
 static void conn_timer(struct timer_list *t)
 {
 	struct rds_rdma_conn *conn = container_of(t, struct rds_rdma_conn,
@@ -300,7 +305,7 @@ static void conn_dial_late(struct rds_rdma_conn *conn)
 {
 	if (READ_ONCE(conn->ending))
 		return;
-	mod_timer(&conn->cm.timer, jiffies + RDS_RDMA_SETUP_TIME);
+	rds_rdma_conn_limit(conn);
 	if (rds_rdma_cm_dial(conn))
 		rds_rdma_conn_fail(conn, RDS_DROP_DIAL_FAILED);
 }
@@ -452,7 +457,7 @@ static bool path_set_conn(struct rds_path *path, struct rds_rdma_conn *conn)
 	conn->rpath = rp;
 	good = !conn->ending;
 	spin_unlock_bh(&conn->cm.lock);
-	mod_timer(&conn->cm.timer, jiffies + RDS_RDMA_SETUP_TIME);
+	rds_rdma_conn_limit(conn);
 	return good;
 }
 
