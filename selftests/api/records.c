@@ -274,8 +274,8 @@ struct tcp_look {
 };
 
 /*
- * Whether TCP has nothing on the way in the link's connection: a host
- * acknowledges what it received, so it may have sent after the last message.
+ * Whether TCP has acknowledged all bytes of the link's connection.  The header
+ * with which RDS acknowledges messages may follow the last message.
  */
 static bool tcp_acked(void *arg)
 {

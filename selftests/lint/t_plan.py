@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Tests the plan of .ci/run, as its dry mode prints it: four turns run every pair of case line and
-kernel, no turn runs a pair twice, and without commits to count the shard is 0. What
-always runs is what the file always says for the turn. In each turn kmemleak runs in one guest, and
-within the four turns in every line that shares a guest."""
+kernel, no turn runs a pair twice, and without commits to count the shard is 0. What always runs is
+what the file always says for the turn. In each turn kmemleak runs in one guest, and within the four
+turns in every line that shares a guest."""
 import os
 import re
 import subprocess

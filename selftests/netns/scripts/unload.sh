@@ -55,7 +55,7 @@ unloading_end() {
 		check unload.round_$i round
 		check unload.reload_$i load_stack "$RDS_STACK"
 	done
-	# The list of results has the rounds of the other kernels.
+	# The list of results names eight rounds. Tell which of them this run leaves out.
 	while [ $i -lt 8 ]; do
 		i=$((i + 1))
 		echo "# elsewhere unload.round_$i"

@@ -96,7 +96,10 @@ void rds_rdma_conn_refuse_later(struct rds_rdma_conn *conn);
 
 /*
  * Begin the time within which the connection must come up, or it fails.  Each
- * end of a connection has its own.  Does not sleep.
+ * end of a connection has its own time.  The caller makes sure that the
+ * connection is not freed meanwhile: it is connect_work, or an operation that
+ * the core calls for the path, or it holds self_lock, which path_close takes
+ * before it frees a twin.  Does not sleep.
  */
 void rds_rdma_conn_limit(struct rds_rdma_conn *conn);
 
