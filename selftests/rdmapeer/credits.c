@@ -35,7 +35,7 @@ static bool connect_few(void)
 	fake_private(&f, &pd);
 	pd.credit = htonl(FEW);
 	do {
-		res = fake_open(&f, &pd, sizeof(pd));
+		res = fake_open(&f, &pd);
 	} while (res != FAKE_UP && fake_now() < end);
 	return res == FAKE_UP;
 }

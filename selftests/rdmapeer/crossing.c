@@ -66,9 +66,9 @@ void crossing(const char *self, const char *larger)
 	 */
 	while (listens && dialled && first != FAKE_REJECTED && tries++ < 5) {
 		dialled = makes_it_dial(&in, &out);
-		first = dialled ? fake_open(&out, NULL, 0) : FAKE_ERROR;
+		first = dialled ? fake_open(&out, NULL) : FAKE_ERROR;
 		if (first == FAKE_REJECTED)
-			second = fake_open(&out, NULL, 0);
+			second = fake_open(&out, NULL);
 		if (second == FAKE_UP)
 			same = answer_comes(&out);
 		fake_close(&out);
@@ -78,6 +78,6 @@ void crossing(const char *self, const char *larger)
 	after = drops("crossed_attempt");
 	ktap_ok(dialled && first == FAKE_REJECTED && second == FAKE_UP &&
 			same && before >= 0 && after == before + 1,
-		"hostile.rdma_crossing # dialled %d, results %d, %d, answered %d, counted %lld, %d tries",
-		dialled, first, second, same, after - before, tries);
+		"hostile.rdma_crossing%s # dialled %d, results %d, %d, answered %d, counted %lld, %d tries",
+		family, dialled, first, second, same, after - before, tries);
 }

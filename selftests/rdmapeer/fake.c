@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rdstest.h"
-
 #define MSG_MAX		(1024 * 1024)
 /* Offsets in f->mem: the frame to be sent, and the headers of a burst */
 #define SEND_AT		(FAKE_RECVS * FAKE_FRAME)
@@ -26,27 +24,38 @@ double fake_now(void)
 	return (double)now_ns() / 1e9;
 }
 
+/* Is the guest's one device iWARP? */
+static bool device_is_iwarp(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	bool iwarp = list && list[0] &&
+		     list[0]->transport_type == IBV_TRANSPORT_IWARP;
+
+	if (list)
+		ibv_free_device_list(list);
+	return iwarp;
+}
+
 void fake_init(struct fake *f, const char *self, const char *peer)
 {
 	memset(f, 0, sizeof(*f));
-	f->self = addr_of(self, 0).in.sin_addr.s_addr;
-	f->peer = addr_of(peer, 0).in.sin_addr.s_addr;
+	f->pd_bytes = sizeof(struct fake_private);
+	f->iwarp = device_is_iwarp();
+	f->self = addr_of(self, FAKE_PORT);
+	f->peer = addr_of(peer, FAKE_PORT);
+	if (fake_v6(f) && !f->iwarp) {
+		addr_set_port(&f->self, FAKE_PORT_ROCE6);
+		addr_set_port(&f->peer, FAKE_PORT_ROCE6);
+	}
 	f->mem = aligned_alloc(4096, (MEM_BYTES + 4095) & ~4095UL);
 	f->msg = malloc(MSG_MAX);
 	if (!f->mem || !f->msg)
 		exit(2);
 }
 
-void fake_private(const struct fake *f, struct fake_private *pd)
+bool fake_v6(const struct fake *f)
 {
-	memset(pd, 0, sizeof(*pd));
-	pd->saddr = f->self;
-	pd->daddr = f->peer;
-	pd->major = 3;
-	pd->minor = 1;
-	pd->mask = htons((uint16_t)(3 | (f->joins ? FAKE_JOINS : 0)));
-	pd->credit = htonl(f->iwarp ? FAKE_RECVS : 0);
-	pd->gen = f->gen;
+	return f->self.sa.sa_family == AF_INET6;
 }
 
 /*
@@ -75,13 +84,7 @@ static enum fake_result cm_wait(struct fake *f, enum rdma_cm_event_type want,
 				memcpy(&f->reject, ev->param.conn.private_data,
 				       sizeof(f->reject));
 		} else if (ev->event == RDMA_CM_EVENT_ESTABLISHED) {
-			f->reply_len = ev->param.conn.private_data_len;
-			memset(&f->reply, 0, sizeof(f->reply));
-			if (ev->param.conn.private_data)
-				memcpy(&f->reply, ev->param.conn.private_data,
-				       f->reply_len < sizeof(f->reply) ?
-					       f->reply_len :
-					       sizeof(f->reply));
+			fake_pd_get(f, &ev->param.conn);
 		}
 		rdma_ack_cm_event(ev);
 		return res;
@@ -111,7 +114,6 @@ static bool make_qp(struct fake *f)
 	};
 	unsigned int i;
 
-	f->iwarp = f->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	f->pd = ibv_alloc_pd(f->id->verbs);
 	if (!f->pd)
 		return false;
@@ -133,23 +135,21 @@ static bool make_qp(struct fake *f)
 
 static bool resolve(struct fake *f)
 {
-	struct sockaddr_in src = { .sin_family = AF_INET,
-				   .sin_addr.s_addr = f->self };
-	struct sockaddr_in dst = { .sin_family = AF_INET,
-				   .sin_addr.s_addr = f->peer,
-				   .sin_port = htons(FAKE_PORT) };
+	union addr from = f->self;
 
-	return !rdma_resolve_addr(f->id, (void *)&src, (void *)&dst, 3000) &&
+	addr_set_port(&from, 0);
+	return !rdma_resolve_addr(f->id, &from.sa, &f->peer.sa, 3000) &&
 	       cm_wait(f, RDMA_CM_EVENT_ADDR_RESOLVED, 5000) == FAKE_UP &&
 	       !rdma_resolve_route(f->id, 3000) &&
 	       cm_wait(f, RDMA_CM_EVENT_ROUTE_RESOLVED, 5000) == FAKE_UP;
 }
 
-enum fake_result fake_open(struct fake *f, const void *pd, size_t len)
+enum fake_result fake_open(struct fake *f, const struct fake_private *pd)
 {
+	uint8_t wire[sizeof(*pd)];
 	struct rdma_conn_param param = {
 		.responder_resources = 1, .initiator_depth = 1, .retry_count = 7,
-		.rnr_retry_count = 7, .private_data = pd, .private_data_len = (uint8_t)len,
+		.rnr_retry_count = 7, .private_data = wire,
 	};
 	struct fake_private own;
 	enum fake_result res;
@@ -161,17 +161,12 @@ enum fake_result fake_open(struct fake *f, const void *pd, size_t len)
 	if (!f->ec || rdma_create_id(f->ec, &f->id, NULL, RDMA_PS_TCP) ||
 	    !resolve(f) || !make_qp(f))
 		return FAKE_ERROR;
-	if (!pd) {
-		/*
-		 * Correct private data depend on the device, which is known
-		 * only now.
-		 */
-		fake_private(f, &own);
-		param.private_data = &own;
-		param.private_data_len = sizeof(own);
-	} else if (!len) {
+	fake_private(f, &own);
+	param.private_data_len = fake_pd_put(f, pd ? pd : &own, wire);
+	if (param.private_data_len > f->pd_bytes)
+		param.private_data_len = (uint8_t)f->pd_bytes;
+	if (!param.private_data_len)
 		param.private_data = NULL;
-	}
 	if (rdma_connect(f->id, &param))
 		return FAKE_ERROR;
 	res = cm_wait(f, RDMA_CM_EVENT_ESTABLISHED, 20000);
@@ -182,14 +177,10 @@ enum fake_result fake_open(struct fake *f, const void *pd, size_t len)
 
 bool fake_listen(struct fake *f)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_addr.s_addr = f->self,
-				   .sin_port = htons(FAKE_PORT) };
-
 	f->listen_ec = rdma_create_event_channel();
 	return f->listen_ec &&
 	       !rdma_create_id(f->listen_ec, &f->listener, NULL, RDMA_PS_TCP) &&
-	       !rdma_bind_addr(f->listener, (void *)&sin) &&
+	       !rdma_bind_addr(f->listener, &f->self.sa) &&
 	       !rdma_listen(f->listener, 4);
 }
 
@@ -216,12 +207,7 @@ static bool request_wait(struct fake *f, double end)
 			return false;
 		if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			f->id = ev->id;
-			memset(&f->reply, 0, sizeof(f->reply));
-			f->reply_len = ev->param.conn.private_data_len;
-			memcpy(&f->reply, ev->param.conn.private_data,
-			       f->reply_len < sizeof(f->reply) ?
-				       f->reply_len :
-				       sizeof(f->reply));
+			fake_pd_get(f, &ev->param.conn);
 		}
 		rdma_ack_cm_event(ev);
 	}
@@ -240,13 +226,14 @@ static bool accept_one(struct fake *f, const struct fake_private *pd)
 					 .initiator_depth = 1,
 					 .rnr_retry_count = 7 };
 	struct fake_private own, request = f->reply;
+	uint8_t wire[sizeof(own)];
 
 	f->ec = rdma_create_event_channel();
 	if (!f->ec || rdma_migrate_id(f->id, f->ec) || !make_qp(f))
 		return false;
 	fake_private(f, &own);
-	param.private_data = pd ? pd : &own;
-	param.private_data_len = sizeof(own);
+	param.private_data = wire;
+	param.private_data_len = fake_pd_put(f, pd ? pd : &own, wire);
 	if (rdma_accept(f->id, &param) ||
 	    cm_wait(f, RDMA_CM_EVENT_ESTABLISHED, 20000) != FAKE_UP)
 		return false;
@@ -273,7 +260,7 @@ bool fake_connect(struct fake *f, int seconds)
 	double end = fake_now() + seconds;
 
 	while (fake_now() < end) {
-		if (fake_open(f, NULL, 0) == FAKE_UP)
+		if (fake_open(f, NULL) == FAKE_UP)
 			return true;
 	}
 	return false;
@@ -574,17 +561,32 @@ bool fake_acked(struct fake *f, uint64_t seq, double seconds)
 	return f->acked >= seq;
 }
 
+/* The host of @a as /proc/net/tcp and tcp6 show it */
+static void proc_host(const union addr *a, char text[33])
+{
+	const uint32_t *w = (const void *)&a->in6.sin6_addr;
+
+	if (a->sa.sa_family == AF_INET)
+		snprintf(text, 33, "%08X", a->in.sin_addr.s_addr);
+	else
+		snprintf(text, 33, "%08X%08X%08X%08X", w[0], w[1], w[2], w[3]);
+}
+
 bool fake_unread(const struct fake *f)
 {
-	unsigned int self, port, peer, state, bytes, unread = 0;
-	FILE *list = fopen("/proc/net/tcp", "re");
-	char line[256];
+	FILE *list = fopen(fake_v6(f) ? "/proc/net/tcp6" : "/proc/net/tcp",
+			   "re");
+	char line[256], self[33], peer[33], own[33], other[33];
+	unsigned int port, state, bytes, unread = 0;
 
+	proc_host(&f->self, own);
+	proc_host(&f->peer, other);
 	while (list && fgets(line, sizeof(line), list)) {
-		if (sscanf(line, " %*u: %x:%x %x:%*x %x %*x:%x", &self, &port,
-			   &peer, &state, &bytes) == 5 &&
-		    self == f->self && port == FAKE_PORT && peer == f->peer &&
-		    state == 1 /* TCP_ESTABLISHED */)
+		if (sscanf(line,
+			   " %*u: %32[0-9A-F]:%x %32[0-9A-F]:%*x %x %*x:%x",
+			   self, &port, peer, &state, &bytes) == 5 &&
+		    port == addr_port(&f->self) && !strcmp(self, own) &&
+		    !strcmp(peer, other) && state == 1 /* TCP_ESTABLISHED */)
 			unread += bytes;
 	}
 	if (list)

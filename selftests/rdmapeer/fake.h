@@ -13,7 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rdstest.h"
+
 #define FAKE_PORT	18634
+#define FAKE_PORT_ROCE6	16385		/* IPv6 over RoCE */
 #define FAKE_FRAG	4096
 #define FAKE_RECVS	128
 #define FAKE_MAP	8192
@@ -36,9 +39,12 @@ struct fake_header {
 	uint8_t ext[16];
 } __attribute__((packed));
 
-/* protocol.rst 4.3, the form for IPv4 */
+/*
+ * protocol.rst 4.3, the form for IPv6. For IPv4 the addresses are in the last
+ * four bytes of their fields, and fake.c sends and receives the form for IPv4.
+ */
 struct fake_private {
-	uint32_t saddr, daddr;
+	uint8_t saddr[16], daddr[16];
 	uint8_t major, minor;
 	uint16_t mask;
 	uint8_t tos, reserved[3];
@@ -49,7 +55,7 @@ struct fake_private {
 enum fake_result { FAKE_UP, FAKE_REJECTED, FAKE_ERROR };
 
 struct fake {
-	uint32_t self, peer;		/* network order */
+	union addr self, peer;		/* with the port of the listener */
 	struct rdma_event_channel *ec;
 	struct rdma_cm_id *id;
 	struct rdma_event_channel *listen_ec;
@@ -61,6 +67,7 @@ struct fake {
 	bool withholds;			/* grant the peer no credits */
 	bool iwarp, credits, gone;
 	bool no_reads;			/* announce that READs are refused */
+	unsigned int pd_bytes;		/* request with fewer private data */
 	bool joins;			/* announce joined messages */
 	void (*heard)(struct fake *f);	/* for each message, or NULL */
 	uint32_t gen;			/* generation, network order; 0: none */
@@ -82,16 +89,30 @@ struct fake {
 	uint8_t map[FAKE_MAP];		/* last map on this connection */
 };
 
+/*
+ * Set up @f for the guest's one device. Both addresses are IPv4, or both IPv6.
+ */
 void fake_init(struct fake *f, const char *self, const char *peer);
+bool fake_v6(const struct fake *f);
 
 /* Fill in correct private data. */
 void fake_private(const struct fake *f, struct fake_private *pd);
 
 /*
- * Open a connection with private data @pd; @len 0 means none, @pd NULL correct
- * data.
+ * Write private data in the form of the family to @wire, which has room for
+ * sizeof(*pd) bytes; returns the number of bytes.
  */
-enum fake_result fake_open(struct fake *f, const void *pd, size_t len);
+uint8_t fake_pd_put(const struct fake *f, const struct fake_private *pd,
+		    uint8_t *wire);
+
+/* Store the private data of an event in f->reply. */
+void fake_pd_get(struct fake *f, const struct rdma_conn_param *param);
+
+/*
+ * Open a connection with private data @pd, NULL: correct data; of them only the
+ * first @f->pd_bytes.
+ */
+enum fake_result fake_open(struct fake *f, const struct fake_private *pd);
 
 /*
  * Open a connection with correct private data, and retry until the peer accepts

@@ -8,15 +8,25 @@
 extern struct fake f;
 extern uint8_t *data;		/* payload of all messages */
 extern double slow;		/* factor for all time limits */
+extern const char *family;	/* end of results' names: "" or ".v6" */
+
+/* Open a connection if there is none. */
+bool connected(void);
 
 /* Open a new connection; true once a message was answered over it. */
 bool fresh(void);
+
+/* Wait for a message that begins with @begin. */
+bool answered(const char *begin, char *answer, size_t room);
 
 /*
  * Does a message arrive unchanged, over a connection that is opened if there is
  * none?
  */
 bool echo_once(uint32_t len);
+
+/* The same, and over a new connection if it does not */
+bool echo(uint32_t len);
 
 /*
  * The module's counter of drops for reason @name; negative if unknown or not
@@ -38,6 +48,10 @@ void credits(void);
  * larger address
  */
 void crossing(const char *self, const char *larger);
+
+/* requests.c: private data of requests and of replies */
+void requests(void);
+void replies(void);
 
 /* handshake.c: messages that only TCP has */
 void handshake(void);

@@ -43,7 +43,11 @@ static void drops_line(const char *ask, char *out, size_t room)
 		fclose(f);
 }
 
-/* Wait for a notification and return its status, or -1 if none comes. */
+/*
+ * Wait for a notification and return its status, or -1 if none comes. poll()
+ * reports a changed congestion map as input, too, so that recvmsg() may find
+ * nothing.
+ */
 static int notified(int fd)
 {
 	union {
@@ -53,9 +57,14 @@ static int notified(int fd)
 	struct rds_rdma_notify note;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	struct msghdr m = { .msg_control = &c, .msg_controllen = sizeof(c) };
+	long end = now_ms() + 10000, left = 10000;
+	ssize_t got = -1;
 
-	if (poll(&p, 1, 10000) != 1 || recvmsg(fd, &m, MSG_DONTWAIT) ||
-	    !CMSG_FIRSTHDR(&m) || c.h.cmsg_type != RDS_CMSG_RDMA_STATUS)
+	while (got < 0 && left > 0 && poll(&p, 1, (int)left) == 1) {
+		got = recvmsg(fd, &m, MSG_DONTWAIT);
+		left = end - now_ms();
+	}
+	if (got || !CMSG_FIRSTHDR(&m) || c.h.cmsg_type != RDS_CMSG_RDMA_STATUS)
 		return -1;
 	memcpy(&note, CMSG_DATA(&c.h), sizeof(note));
 	return note.status;
@@ -65,11 +74,9 @@ static int notified(int fd)
  * Answer "read NUMBER" with "NUMBER STATUS", the status of a READ with an
  * invalid key of the peer.
  */
-static void read_line(const struct sockaddr_in *own, struct sockaddr_in *peer,
-		      const char *ask, char *out, size_t room)
+static void read_line(union addr own, union addr *peer, const char *ask,
+		      char *out, size_t room)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_addr = own->sin_addr };
 	static char into[64];
 	struct rds_iovec local = { .addr = (uintptr_t)into,
 				   .bytes = sizeof(into) };
@@ -85,7 +92,7 @@ static void read_line(const struct sockaddr_in *own, struct sockaddr_in *peer,
 		       .cmsg_len = CMSG_LEN(sizeof(args)) } };
 	struct iovec iov = { .iov_base = (void *)"read", .iov_len = 4 };
 	struct msghdr m = { .msg_name = peer,
-			    .msg_namelen = sizeof(*peer),
+			    .msg_namelen = addr_len(peer),
 			    .msg_iov = &iov,
 			    .msg_iovlen = 1,
 			    .msg_control = &c,
@@ -94,10 +101,13 @@ static void read_line(const struct sockaddr_in *own, struct sockaddr_in *peer,
 	    status = -1;
 
 	memcpy(CMSG_DATA(&c.h), &args, sizeof(args));
+	addr_set_port(&own, 0);
 	if (fd >= 0 &&
 	    !setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) &&
-	    !bind(fd, (void *)&sin, sizeof(sin)) && sendmsg(fd, &m, 0) == 4)
+	    !bind(fd, &own.sa, addr_len(&own)) && sendmsg(fd, &m, 0) == 4)
 		status = notified(fd);
+	else
+		printf("# sink: does not read: %s\n", strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	snprintf(out, room, "%u %d", (unsigned int)strtoul(ask + 5, NULL, 10),
@@ -107,15 +117,15 @@ static void read_line(const struct sockaddr_in *own, struct sockaddr_in *peer,
 }
 
 /* A socket with a small receive buffer, which only jam_line() reads */
-static int jam_socket(struct sockaddr_in sin)
+static int jam_socket(union addr own)
 {
 	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB, room = 1;
 
-	sin.sin_port = htons(JAM_PORT);
+	addr_set_port(&own, JAM_PORT);
 	if (fd >= 0 &&
 	    !setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) &&
 	    !setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)) &&
-	    !bind(fd, (void *)&sin, sizeof(sin)))
+	    !bind(fd, &own.sa, addr_len(&own)))
 		return fd;
 	perror("rds-hostile: socket that nobody reads");
 	return -1;
@@ -125,7 +135,7 @@ static int jam_socket(struct sockaddr_in sin)
  * Answer "jam NUMBER": empty the socket, and return "NUMBER ERRNO" of a message
  * to the peer's other port.
  */
-static void jam_line(int fd, struct sockaddr_in to, const char *ask, char *out,
+static void jam_line(int fd, union addr to, const char *ask, char *out,
 		     size_t room)
 {
 	char buf[2048];
@@ -133,8 +143,8 @@ static void jam_line(int fd, struct sockaddr_in to, const char *ask, char *out,
 
 	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0)
 		;
-	to.sin_port = htons(OUR_OTHER_PORT);
-	if (sendto(fd, "other", 5, MSG_DONTWAIT, (void *)&to, sizeof(to)) < 0)
+	addr_set_port(&to, OUR_OTHER_PORT);
+	if (sendto(fd, "other", 5, MSG_DONTWAIT, &to.sa, addr_len(&to)) < 0)
 		err = errno;
 	snprintf(out, room, "%u %d", (unsigned int)strtoul(ask + 4, NULL, 10),
 		 err);
@@ -142,7 +152,7 @@ static void jam_line(int fd, struct sockaddr_in to, const char *ask, char *out,
 
 int sink(const char *addr)
 {
-	struct sockaddr_in sin = addr_of(addr, SINK_PORT).in, from;
+	union addr own = addr_of(addr, SINK_PORT), from;
 	int fd = socket(AF_RDS, SOCK_SEQPACKET, 0), ib = RDS_TRANS_IB;
 	uint8_t *buf = malloc(MSG_MAX + 1);
 	char out[80];
@@ -150,18 +160,18 @@ int sink(const char *addr)
 
 	if (fd < 0 || !buf ||
 	    setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &ib, sizeof(ib)) ||
-	    bind(fd, (void *)&sin, sizeof(sin))) {
+	    bind(fd, &own.sa, addr_len(&own))) {
 		perror("rds-hostile: sink");
 		return 1;
 	}
-	jam = jam_socket(sin);
+	jam = jam_socket(own);
 	if (jam < 0)
 		return 1;
 	printf("# sink is bound\n");
 	fflush(stdout);
 	for (;;) {
 		socklen_t len = sizeof(from);
-		ssize_t n = recvfrom(fd, buf, MSG_MAX, 0, (void *)&from, &len);
+		ssize_t n = recvfrom(fd, buf, MSG_MAX, 0, &from.sa, &len);
 
 		if (n < 0)
 			continue;
@@ -171,13 +181,13 @@ int sink(const char *addr)
 		if (n > 6 && !memcmp(buf, "drops ", 6))
 			drops_line((char *)buf, out, sizeof(out));
 		else if (n > 5 && !memcmp(buf, "read ", 5))
-			read_line(&sin, &from, (char *)buf, out, sizeof(out));
+			read_line(own, &from, (char *)buf, out, sizeof(out));
 		else if (n > 4 && !memcmp(buf, "jam ", 4))
 			jam_line(jam, from, (char *)buf, out, sizeof(out));
 		else
 			snprintf(out, sizeof(out), "%zd %016llx", n,
 				 (unsigned long long)sink_hash(buf, (size_t)n));
-		if (sendto(fd, out, strlen(out), 0, (void *)&from, len) < 0) {
+		if (sendto(fd, out, strlen(out), 0, &from.sa, len) < 0) {
 			printf("# sink: \"%s\" is not sent: %s\n", out,
 			       strerror(errno));
 			fflush(stdout);
