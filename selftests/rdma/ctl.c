@@ -250,6 +250,7 @@ static int do_msg(struct rt *r, const struct areq *q, struct aresp *a)
 	a->v[0] = r->backs;
 	a->v[1] = r->back_sum;
 	a->v[2] = r->back_most;
+	a->v[3] = r->amid;
 	return good ? 0 : EPROTO;
 }
 

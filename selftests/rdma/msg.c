@@ -111,14 +111,34 @@ static bool take(struct xfer *x, char *what, size_t size)
 	}
 }
 
+/* Has the exchange come to the position of this end's next cut? */
+static bool at_cut(const struct xfer *x)
+{
+	return x->turn && !x->cut_at && x->rx >= x->next_reset;
+}
+
+/*
+ * Number of messages that may be sent now. A sender that is ahead of the cuts
+ * would have none left for the last ones. At a cut it sends until one is
+ * unacknowledged.
+ */
+static uint64_t may_send(const struct xfer *x)
+{
+	if (x->did == x->resets || at_cut(x))
+		return x->count;
+	return x->count * (x->did + 1) / (x->resets + 1);
+}
+
 /*
  * Send as much as possible; *blocked when poll() does not report when the next
  * send is possible.
  */
 static bool give(struct xfer *x, bool *blocked, char *what, size_t size)
 {
+	uint64_t most = may_send(x);
+
 	*blocked = false;
-	for (int burst = 0; x->tx < x->count && burst < 64; burst++) {
+	for (int burst = 0; x->tx < most && burst < 64; burst++) {
 		uint32_t len = len_of(x, x->dir, x->tx);
 
 		if (x->built != x->tx + 1) {
@@ -188,6 +208,8 @@ static void cut_over(struct xfer *x)
  */
 static bool cut_due(struct xfer *x)
 {
+	unsigned int waiting;
+
 	if (x->cut_at)
 		cut_over(x);
 	if (x->cut_at || x->did == x->resets)
@@ -196,9 +218,11 @@ static bool cut_due(struct xfer *x)
 		x->turn = true;
 		x->moved = now_ns();
 	}
-	return x->turn && x->rx >= x->next_reset && connected(x->r) &&
-	       (x->tx == x->count ||
-		unacked_from(x->r, (uint16_t)x->r->port));
+	if (!at_cut(x) || !connected(x->r))
+		return false;
+	waiting = unacked_from(x->r, (uint16_t)x->r->port);
+	x->r->amid += !!waiting;
+	return waiting || x->tx == x->count;
 }
 
 /* Measure the time from a cut to the next connection, by this guest's clock. */
@@ -262,7 +286,7 @@ bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed,
 	x.out = malloc(MAX_MSG + 1);
 	x.in = malloc(MAX_MSG + 1);
 	what[0] = 0;
-	r->backs = r->back_sum = r->back_most = 0;
+	r->backs = r->back_sum = r->back_most = r->amid = 0;
 	while (good && (x.tx < count || x.rx < count || x.did < resets)) {
 		if (now_ns() - x.moved > 40000000000ull * r->slow) {
 			snprintf(what, size,
@@ -271,7 +295,9 @@ bool exchange(struct rt *r, int fd, const struct rt_addr *to, uint64_t seed,
 			good = false;
 			break;
 		}
-		p.events = POLLIN | (x.tx < count && !blocked ? POLLOUT : 0);
+		p.events = POLLIN;
+		if (x.tx < may_send(&x) && !blocked)
+			p.events |= POLLOUT;
 		poll(&p, 1, blocked || resets ? 5 : 500);
 		time_reconnect(&x);
 		good = take(&x, what, size) && give(&x, &blocked, what, size) &&
@@ -326,6 +352,15 @@ static void count_resets(struct rt *r, const char *name,
 	      name, got[0], got[1], want, up[0], up[1]);
 }
 
+/* Only messages that a cut finds unacknowledged can be lost or doubled. */
+static void judge_amid(const struct rt *r, const char *name,
+		       const struct aresp *a)
+{
+	rt_ok(r->amid == r->resets && a->v[3] == r->resets,
+	      "%s.amid_messages # at %u of %u cuts here, at %llu of %u there",
+	      name, r->amid, r->resets, (ull)a->v[3], r->resets);
+}
+
 /* After cuts the next connection is up; how soon depends on the host, too. */
 static void judge_backs(const struct rt *r, const char *name,
 			const struct aresp *a)
@@ -378,6 +413,7 @@ static void both(struct rt *r, const char *name, unsigned int port,
 	       (double)(now_ns() - began) / 1e9);
 	if (wanted) {
 		count_resets(r, name, before);
+		judge_amid(r, name, &a);
 		judge_backs(r, name, &a);
 	}
 	close(r->fd);
@@ -398,7 +434,7 @@ static int plan_both(const struct rt *r, unsigned int wanted)
 {
 	bool backs = r->ours && r->peer_ours;
 
-	return 2 + (wanted ? 1 + backs : 0);
+	return 2 + (wanted ? 2 + backs : 0);
 }
 
 int plan_msg(const struct rt *r)

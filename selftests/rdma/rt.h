@@ -49,6 +49,7 @@ struct rt {
 	 * times in ms
 	 */
 	unsigned int backs, back_sum, back_most;
+	unsigned int amid;	/* cuts at which messages were unacknowledged */
 };
 
 /* Requests of the driver to the agent */
@@ -66,7 +67,7 @@ enum ask {
 	ASK_COUNTER,	/* text: name of the counter */
 	ASK_PINS,	/* v0: pages pinned now */
 	ASK_SHELL,	/* text: command */
-	ASK_MSG,	/* a0 seed, a1 count, a2 resets, a3 port; text: way; v0-v2: rt.backs and on */
+	ASK_MSG,	/* a0 seed, a1 count, a2 resets, a3 port; text: way; v0-v3: rt.backs and on */
 	ASK_POKE,	/* cut the connection at the agent's end */
 	ASK_SEEN,	/* a0 ids, a1 ms to wait; v0 received, v1 wrong */
 	ASK_FREE_TOLD,	/* a0 messages; free the key that each names */
