@@ -119,8 +119,8 @@ static bool at_cut(const struct xfer *x)
 
 /*
  * Number of messages that may be sent now. A sender that is ahead of the cuts
- * would have none left for the last ones. At a cut it sends until one is
- * unacknowledged.
+ * would have no message left for the last cuts. A sender whose cut is due sends
+ * until one of its messages waits for an acknowledgement.
  */
 static uint64_t may_send(const struct xfer *x)
 {
@@ -352,7 +352,7 @@ static void count_resets(struct rt *r, const char *name,
 	      name, got[0], got[1], want, up[0], up[1]);
 }
 
-/* Only messages that a cut finds unacknowledged can be lost or doubled. */
+/* A cut can lose or double only messages that are not acknowledged. */
 static void judge_amid(const struct rt *r, const char *name,
 		       const struct aresp *a)
 {

@@ -67,7 +67,7 @@ struct fake {
 	bool withholds;			/* grant the peer no credits */
 	bool iwarp, credits, gone;
 	bool no_reads;			/* announce that READs are refused */
-	unsigned int pd_bytes;		/* request with fewer private data */
+	unsigned int pd_bytes;		/* most private data of a request */
 	bool joins;			/* announce joined messages */
 	void (*heard)(struct fake *f);	/* for each message, or NULL */
 	uint32_t gen;			/* generation, network order; 0: none */
@@ -109,8 +109,8 @@ uint8_t fake_pd_put(const struct fake *f, const struct fake_private *pd,
 void fake_pd_get(struct fake *f, const struct rdma_conn_param *param);
 
 /*
- * Open a connection with private data @pd, NULL: correct data; of them only the
- * first @f->pd_bytes.
+ * Open a connection. The request has the first @f->pd_bytes of the private
+ * data @pd; NULL means correct private data.
  */
 enum fake_result fake_open(struct fake *f, const struct fake_private *pd);
 

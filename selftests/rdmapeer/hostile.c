@@ -4,8 +4,8 @@
  *   answers over RDS the messages to port 4000 of ADDR
  * rds-hostile peer ADDR PEER LARGER
  *   is a peer that breaks the rules one by one; LARGER, another address of
- *   PEER's host with a sink, is larger than ADDR. Over IPv6 only the rules that
- *   depend on addresses are broken; what a connection carries does not.
+ *   PEER's host with a sink, is larger than ADDR. Over IPv6 the peer breaks
+ *   only the rules that depend on addresses.
  *
  * The sink is an ordinary program on the module under test. It answers "drops N
  * NAME" with that line of /proc/net/rds/drops, "read N" with the status of an
@@ -425,7 +425,10 @@ static int peer(const char *self, const char *other, const char *larger)
 	size_t i;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* siw sends over TCP within the calls of this program. */
+	/*
+	 * siw sends over TCP within calls of this program, and a connection
+	 * that the module has reset raises the signal.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	if (getenv("RDS_SLOW"))
 		slow = atof(getenv("RDS_SLOW"));

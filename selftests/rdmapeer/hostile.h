@@ -25,7 +25,7 @@ bool answered(const char *begin, char *answer, size_t room);
  */
 bool echo_once(uint32_t len);
 
-/* The same, and over a new connection if it does not */
+/* Does echo_once() succeed, at the second try over a new connection? */
 bool echo(uint32_t len);
 
 /*

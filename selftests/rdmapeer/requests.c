@@ -91,8 +91,7 @@ void requests(void)
 	unsigned int addresses = fake_v6(&f) ? 32 : 8;
 	struct fake_private pd, good;
 
-	ktap_ok(echo(0) && echo(1), "hostile.rdma_first_echo%s",
-		family);
+	ktap_ok(echo(0) && echo(1), "hostile.rdma_first_echo%s", family);
 	fake_private(&f, &good);
 	refused_short("none", NULL, 0);
 	refused_short("half_address", NULL, addresses * 3 / 4);
