@@ -9,6 +9,7 @@ vector, like the classic program. wrong: the same, with one wrong byte. active: 
 reads.
 """
 import ctypes
+import mmap
 import select
 import socket
 import struct
@@ -34,7 +35,9 @@ class Side:
             sys.exit("connect: errno %d" % ctypes.get_errno())
         self.me, self.peer, self.port = socket.inet_aton(me), socket.inet_aton(peer), port
         self.size, self.vector = size, vector
-        self.mem = ctypes.create_string_buffer(size * vector)
+        # Pages of its own: the device may write them until the kernel has ended the last transfer,
+        # which is later than Python frees what it took from the heap.
+        self.mem = (ctypes.c_char * (size * vector)).from_buffer(mmap.mmap(-1, size * vector))
         self.tx = self.rx = 0
         self.done = {READ: 0, WRITE: 0}
 
