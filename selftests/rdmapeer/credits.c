@@ -102,7 +102,7 @@ static unsigned int send_too_many(void)
 /*
  * More frames than the module granted, sent at once: the device finds no
  * receive for one of them, which ends the connection. The module must count
- * that, and accept a new connection.
+ * that, in whichever way the device tells of it, and accept a new connection.
  */
 static void overrun(void)
 {

@@ -121,10 +121,24 @@ static void conn_qp_event(struct ib_event *ev, void *context)
 	}
 }
 
+/*
+ * An iWARP device ends a queue pair by a Terminate message, for an error of
+ * either end.  It flushes what is posted, refuses what is posted later, and
+ * reports an event; the first of the three ends the connection.  All count
+ * under one reason, as their order is chance.
+ */
+static enum rds_drop_reason reason_of(const struct rds_rdma_conn *conn,
+				      enum rds_drop_reason why)
+{
+	return why == RDS_DROP_SEND_ERROR && conn->dev->props.iwarp ?
+		       RDS_DROP_TERMINATED : why;
+}
+
 void rds_rdma_conn_fail(struct rds_rdma_conn *conn, enum rds_drop_reason why)
 {
 	spin_lock_bh(&conn->cm.lock);
 	if (!conn->ending) {
+		why = reason_of(conn, why);
 		WRITE_ONCE(conn->ending, true);
 		conn->cm.why = why;
 		if (conn->path) {

@@ -36,8 +36,6 @@ void rds_rdma_wc_failed(struct rds_rdma_conn *conn, const struct ib_wc *wc)
 		return;
 	if (wc->status == IB_WC_REM_ACCESS_ERR)
 		why = RDS_DROP_REMOTE_ACCESS;
-	else if (wc->status == IB_WC_WR_FLUSH_ERR && conn->dev->props.iwarp)
-		why = RDS_DROP_TERMINATED;
 	rds_rdma_conn_fail(conn, why);
 }
 
