@@ -3,8 +3,8 @@
 """Tests the harness: provokes each kind of failure and checks the reason for which the run fails.
 
 Environment: KERNEL as for selftests/vm/run.py; CASES selects lines by the beginning of their names;
-HARNESS_ONLY=K, on kernel K, leaves out the lines that also run on other kernels; RDS_SHARD=N (0 to
-3) selects a quarter of the expectations, and those in EVERY_TIME; after RDS_UNTIL no line begins,
+HARNESS_ONLY=K, on kernel K, leaves out the lines that also run on other kernels; RDS_SHARD=N
+selects the quarter N modulo 4 of the expectations, and those in EVERY_TIME; after RDS_UNTIL no line begins,
 and the lines left have failed.
 """
 
@@ -22,7 +22,7 @@ VM = os.path.join(TOP, "selftests", "vm")
 sys.path.insert(0, VM)
 import vmconf  # noqa: E402  pylint: disable=wrong-import-position
 
-SHARDS = 4
+QUARTERS = 4
 # Lines that run in every shard: a failure that comes once, one that comes again, one that is final,
 # splats that are accepted in a guest of in-tree modules only, and a splat in a batch
 EVERY_TIME = ("h-once", "h-twice", "h-splat-once", "h-intree-cache", "hb-notok+hb-warn+hb-fine")
@@ -54,7 +54,7 @@ def expectations(kernel):
             if not ln.startswith(("h-", "hb-")):
                 continue
             name, want, how, regexes = (p.strip() for p in ln.split("|", 3))
-            if shard and n % SHARDS != int(shard) and name not in EVERY_TIME:
+            if shard and n % QUARTERS != int(shard) % QUARTERS and name not in EVERY_TIME:
                 continue
             kernels = {runs[n] for n in name.split("+")}
             if not kernels <= {"all", kernel} or (only_debug and kernel not in kernels):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Tests the plan of .ci/run, as its dry mode prints it: four turns run every pair of case line and
-kernel, no turn runs a pair twice, and without commits to count the shard is 0. What always runs is
-what the file always says for the turn. In each turn kmemleak runs in one guest, and within the four
-turns in every line that shares a guest."""
+"""Tests the plan of CI: the shards and what always runs are every pair of case line and kernel, and
+no pair is in two of them. The dry mode of .ci/run shows for some turns that CI runs what plan.py
+says, and shard 0 if there are no commits to count. In each turn kmemleak runs in one guest, and
+within four turns in every line that shares a guest."""
 import os
 import re
 import subprocess
@@ -14,6 +14,8 @@ sys.path.insert(0, os.path.join(TOP, "selftests", "vm"))
 import plan  # noqa: E402
 
 LEAKS = re.compile(r"^==== always-debug: .* RDS_LEAKS=(.*) make test ", re.M)
+# kmemleak has run in each line that shares a guest after so many
+TURNS = 4
 PART = re.compile(r"^==== (always|shard)-(\S+): .* CASES=(.*)$", re.M)
 
 
@@ -44,30 +46,43 @@ def leak_faults(texts):
         yield "kmemleak does not run in %s" % " ".join(sorted(shared - seen))
 
 
-def faults():
-    want, seen, always = set(plan.Plan().pairs()), set(), []
-    texts = [dry(RDS_TURN=str(turn)) for turn in range(plan.SHARDS)]
-    yield from leak_faults(texts)
-    for turn, text in enumerate(texts):
-        runs = pairs(text)
-        mine = [(k, n) for _, k, n in runs]
-        if len(mine) != len(set(mine)):
-            yield "turn %d: some pairs run twice" % turn
-        always.append({(k, n) for what, k, n in runs if what == "always"})
-        if seen & (set(mine) - always[-1]):
-            yield "turn %d: pairs of another shard" % turn
-        seen |= set(mine) - always[-1]
-        if always[-1] != plan.Plan(turn).now:
-            yield "turn %d: not the pairs that always run" % turn
-    always_run = set.union(*always)
-    if always_run & seen:
-        yield "a shard has pairs that always run"
-    seen |= always_run
+def turn_faults(turn, text):
+    """Faults of what CI runs in a turn, in the output of .ci/run."""
+    planned, runs = plan.Plan(turn), pairs(text)
+    if len(runs) != len({(k, n) for _, k, n in runs}):
+        yield "turn %d: some pairs run twice" % turn
+    if {(k, n) for what, k, n in runs if what == "always"} != planned.now:
+        yield "turn %d: not the pairs that always run" % turn
+    mine = set(planned.of_shard(turn % plan.SHARDS))
+    if {(k, n) for what, k, n in runs if what == "shard"} != mine:
+        yield "turn %d: not the pairs of its shard" % turn
+
+
+def share_faults():
+    """Faults of the sharing of all pairs."""
+    planned = plan.Plan()
+    want, seen = set(planned.pairs()), set(planned.always)
+    for shard in range(plan.SHARDS):
+        mine = [(k, w[1:]) for k in plan.KERNELS for w in planned.in_turn(k, shard, shard)]
+        if len(mine) != len(set(mine)) or seen & set(mine):
+            yield "shard %d: pairs that run twice, in another shard or always" % shard
+        seen |= set(mine)
     for kernel, name in sorted(want - seen):
         yield "%s on %s never runs" % (name, kernel)
     for kernel, name in sorted(seen - want):
         yield "%s is no line of %s" % (name, kernel)
-    if "shard 0 of 0 to 3, as there are: no commits" not in dry(GIT_DIR=os.devnull, RDS_TURN=""):
+
+
+def faults():
+    texts = [dry(RDS_TURN=str(turn)) for turn in range(TURNS)]
+    yield from leak_faults(texts)
+    for turn, text in enumerate(texts):
+        yield from turn_faults(turn, text)
+    last = plan.SHARDS - 1
+    yield from turn_faults(last, dry(RDS_TURN=str(last)))
+    yield from share_faults()
+    none = "shard 0 of %d, as there are: no commits" % plan.SHARDS
+    if none not in dry(GIT_DIR=os.devnull, RDS_TURN=""):
         yield "without commits to count it is not shard 0"
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Plans which pairs of case line and kernel CI runs: some always, the others in shards, by turns.
 
-    plan.py turn                      print "SHARD TURN WHY", by RDS_TURN or the number of commits
+    plan.py turn                      print "SHARD SHARDS TURN WHY", by RDS_TURN or the number of commits
     plan.py table SHARD               print when each pair runs, and the estimated times
     plan.py always KERNEL             print the lines that always run there, with those of this turn,
                                       as words for CASES
@@ -26,7 +26,8 @@ from vmconf import TOP, VM, SetupError
 
 DEBUG = "debug"
 KERNELS = ("6.12", "6.1", "7.3", DEBUG)
-SHARDS = 4
+# So many that CI has time for one whole shard after what always runs
+SHARDS = 24
 # Guests that CI runs at the same time
 SLOTS = 2
 # Estimated seconds of a line that is not in the file times, by its number of guests, without and
@@ -182,7 +183,7 @@ class Plan:
                 for name in sorted(self.lines)]
         head = "%-21s" % "line" + "".join("%6s" % k for k in KERNELS)
         deep = -(-len(rows) // COLUMNS)
-        out = ["A: always, N/M: turn N of M, 0 to %d: the shard, .: not on this kernel" % (SHARDS - 1),
+        out = ["A: always, N/M: turn N of M, 0 to %d: shard, .: not on this kernel" % (SHARDS - 1),
                "   ".join([head] * COLUMNS)]
         out += ["   ".join(rows[i::deep]) for i in range(deep)]
         unknown = sum(p not in self.times for p in self.pairs())
@@ -195,7 +196,7 @@ class Plan:
         out.append("always, %d other parts %9.1f min" % (len(self.parts), parts))
         out.append("always, in all         %9.1f min" % (parts + self.minutes(self.now)))
         for s in range(SHARDS):
-            out.append("shard %d         %3d lines %6.1f min%s" % (
+            out.append("shard %-2d        %3d lines %6.1f min%s" % (
                 s, len(self.of_shard(s)), self.minutes(self.of_shard(s)),
                 ", this one" if s == shard else ", left to another submission"))
         return "\n".join(out)
@@ -231,7 +232,7 @@ def main():
     what, args = (sys.argv + [""])[1], sys.argv[2:]
     if what == "turn":
         now, why = turn()
-        print(now % SHARDS, now, why)
+        print(now % SHARDS, SHARDS, now, why)
     elif what == "table":
         print(Plan().table(int(args[0])))
     elif what == "always":
