@@ -8,8 +8,9 @@ import sys
 
 from lab import Net
 import wirelib
-import wire_ack      # pylint: disable=unused-import
+import wire_ack     # pylint: disable=unused-import
 import wire_format  # pylint: disable=unused-import
+import wire_counted  # pylint: disable=unused-import
 import wire_paths   # pylint: disable=unused-import
 import wire_restart  # pylint: disable=unused-import
 import wire_tcp     # pylint: disable=unused-import

@@ -29,7 +29,7 @@ def several(c, n=8):
 def greeting(m, index):
     """A's handshake tells the index of its path."""
     equal((m.seq, m.sport, m.dport), (0, 1, 0), 'the handshake')
-    equal(m.ext[8:13].hex(), '0700%02x0500' % index, 'its last element')
+    equal(m.ext[8:15].hex(), '08000700%02x0500' % index, 'its last elements')
 
 
 class Path:

@@ -247,12 +247,13 @@ conn_get_alive(struct rds_net *rn, const struct rds_transport *trans,
 		return ERR_PTR(-ENOMEM);
 	spin_lock_bh(&rn->conns->lock);
 	conn = conn_insert(rn, fresh);
+	/* First, as what @use queues is due earlier. */
+	if (conn == fresh)
+		rds_cpath_control(conn->paths[0], CONN_UNUSED_TIME);
 	if (use && !IS_ERR(conn))
 		use(conn, arg);
 	spin_unlock_bh(&rn->conns->lock);
-	if (conn == fresh)
-		rds_cpath_control(conn->paths[0], CONN_UNUSED_TIME);
-	else
+	if (conn != fresh)
 		conn_free(fresh);
 	return conn;
 }
@@ -292,8 +293,8 @@ struct rds_conn *rds_conn_get(struct rds_net *rn,
 
 /* A connection that the peer opened, and whether the path took it */
 struct conn_offer {
-	void	*handle;
-	bool	taken;
+	struct rds_parked	parked;
+	bool			taken;
 };
 
 /* A connection that was just made knows nothing of further paths. */
@@ -301,44 +302,25 @@ static void conn_take_offer(struct rds_conn *conn, void *arg)
 {
 	struct conn_offer *offer = arg;
 
-	offer->taken = rds_cpath_incoming(conn->paths[0], offer->handle);
-}
-
-/*
- * Offer a connection to the path that it belongs to.  Returns false if the
- * connection was forgotten meanwhile.
- */
-static bool conn_offer_to(struct rds_conn *conn, u16 port,
-			  struct conn_offer *offer)
-{
-	struct rds_cpath *cp;
-
-	cp = rds_conn_make_path(conn, rds_conn_index_of(conn, port));
-	if (!cp && READ_ONCE(conn->dead))
-		return false;
-	if (!cp) {
-		rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
-		return true;
-	}
-	offer->taken = rds_cpath_incoming(cp, offer->handle);
-	return offer->taken || rds_cpath_state(cp) != RDS_PATH_DEAD;
+	offer->taken = rds_cpath_incoming(conn->paths[0], offer->parked.port,
+					  offer->parked.handle);
 }
 
 bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
 		       const struct rds_path_addr *addr, u16 port,
 		       void *handle)
 {
-	struct conn_offer offer = { .handle = handle };
+	struct conn_offer offer = { .parked = { handle, port } };
 	struct rds_net *rn = rds_net(net);
 	struct rds_conn *conn, *found;
-	bool there;
+	enum rds_offer end;
 
 	found = conn_lookup(rn, trans, addr);
 	if (found) {
-		there = conn_offer_to(found, port, &offer);
+		end = rds_conn_offer(found, &offer.parked);
 		rds_conn_put(found);
-		if (there)
-			return offer.taken;
+		if (end != RDS_OFFER_GONE)
+			return end == RDS_OFFER_TAKEN;
 	}
 	conn = conn_get_alive(rn, trans, addr, conn_take_offer, &offer);
 	if (!IS_ERR(conn))

@@ -11,6 +11,7 @@ struct rds_conn;
 struct rds_cpath;
 struct rds_handshake;
 struct rds_message;
+struct rds_parked;
 struct rds_path;
 struct workqueue_struct;
 
@@ -19,12 +20,6 @@ extern struct workqueue_struct *rds_conn_wq;
 
 /* Transmits when no system call does */
 extern struct workqueue_struct *rds_tx_wq;
-
-/*
- * Paths that are offered to peers which count them in NPATHS: a peer that does
- * not show which path a connection is may take messages for duplicates.
- */
-#define RDS_OFFERED_PATHS	1
 
 /* The path of the index *@i, or the next one that was made; sets *@i. */
 struct rds_cpath *rds_conn_next_path(const struct rds_conn *conn,
@@ -53,11 +48,23 @@ enum rds_peer_kind rds_conn_peer_kind(const struct rds_conn *conn);
 void rds_conn_greet(struct rds_cpath *cp);
 
 /*
+ * The connection of the path has ended.  Not called for a further path whose
+ * connection this end ended because of its place.
+ */
+void rds_conn_lost(struct rds_cpath *cp);
+
+/*
  * The path is up: if the peer does not answer a handshake in time it counts as
  * an old one, as another host may have its address now.  The control mutex is
  * held.  Returns the time until the next call, in jiffies, 0 for none.
  */
 unsigned long rds_conn_await_answer(struct rds_cpath *cp);
+
+/*
+ * The path is up: a peer that does not answer a raise over path 0 in time gets
+ * another one.  Returns as rds_conn_await_answer().
+ */
+unsigned long rds_conn_await_raise(struct rds_cpath *cp);
 
 /* Receive side, see struct rds_probe_vtable */
 void rds_conn_ping(struct rds_path *path, u16 sport);
@@ -69,6 +76,32 @@ void rds_conn_owes_ack(struct rds_path *path, bool now);
 
 /* Send an acknowledgement, if the peer takes one and does not know it. */
 void rds_conn_ack(struct rds_cpath *cp);
+
+/*
+ * Parked connections of a path.  A connection that the peer opened is parked
+ * under rds_cpath.lock; false if there are too many.
+ */
+bool rds_parked_add(struct rds_cpath *cp, u16 port, void *handle);
+
+/* Take the oldest one that does not have to wait until the peer is known. */
+bool rds_parked_next(struct rds_cpath *cp, struct rds_parked *next);
+
+/*
+ * Is there one that does not have to wait?  Those of other paths go there
+ * first, and the worker looks again when the wait is over.  Under
+ * rds_cpath.ctl.
+ */
+bool rds_parked_any(struct rds_cpath *cp);
+
+/*
+ * The path is up, and one is parked that does not have to wait: find out which
+ * of the two the peer uses.  Under rds_cpath.ctl.  Returns as
+ * rds_conn_await_answer().
+ */
+unsigned long rds_parked_judge(struct rds_cpath *cp);
+
+void rds_parked_refuse(struct rds_cpath *cp, const struct rds_parked *parked);
+void rds_parked_drop(struct rds_cpath *cp);
 
 /* Make a message that is due, see rds_txq_make_fn. */
 struct rds_message *rds_conn_make(struct rds_path *path, unsigned int what);

@@ -45,9 +45,70 @@ void rds_lanes_settle(struct rds_conn *conn)
 
 unsigned int rds_conn_index_of(const struct rds_conn *conn, u16 port)
 {
-	if (!READ_ONCE(conn->session.paths) || conn->lanes.max == 1)
-		return 0;
-	return port % RDS_MAX_PATHS;
+	unsigned int paths = rds_session_paths(&conn->session);
+
+	return paths ? port & (paths - 1) : 0;
+}
+
+/*
+ * Number of lanes that the session has.  A peer that counts paths, and is told
+ * their number again, keeps those that there are.
+ */
+static unsigned int lanes_of_session(const struct rds_conn *conn)
+{
+	u8 paths = READ_ONCE(conn->session.paths);
+	unsigned int nr = paths & RDS_PATHS_NR;
+
+	if (!nr)
+		return 1;
+	if (!(paths & RDS_PATHS_COUNTED))
+		return conn->lanes.max;
+	if (paths & RDS_PATHS_RAISED || READ_ONCE(conn->lanes.nr) == nr)
+		return nr;
+	return 1;
+}
+
+bool rds_lanes_have(const struct rds_conn *conn, unsigned int index)
+{
+	unsigned int nr = READ_ONCE(conn->lanes.nr);
+
+	if (!index)
+		return true;
+	/* Else the lanes fall, see lanes_fall(). */
+	return index < rds_session_paths(&conn->session) &&
+	       (nr == 1 || nr == lanes_of_session(conn));
+}
+
+bool rds_lanes_dial(const struct rds_conn *conn, unsigned int index)
+{
+	const struct rds_session *s = &conn->session;
+
+	return rds_lanes_have(conn, index) &&
+	       (!index || !rds_session_is_counted(s) ||
+		rds_session_is_raised(s));
+}
+
+bool rds_lanes_need(const struct rds_cpath *first)
+{
+	struct rds_conn *conn = first->conn;
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	if (first->pub.index || !rds_session_is_counted(&conn->session))
+		return false;
+	rds_conn_for_each_path(conn, i, cp) {
+		if (i && !rds_txq_empty(&cp->txq))
+			return true;
+	}
+	return false;
+}
+
+void rds_lanes_call(const struct rds_cpath *cp)
+{
+	struct rds_cpath *first = cp->conn->paths[0];
+
+	if (rds_cpath_state(first) == RDS_PATH_DOWN && rds_lanes_need(first))
+		rds_cpath_control(first, 0);
 }
 
 /* Tell the queues beyond the first how many there are. */
@@ -68,23 +129,24 @@ static void lanes_admit(struct rds_conn *conn)
 	}
 }
 
-void rds_lanes_raise(struct rds_conn *conn)
+static void lanes_raise(struct rds_conn *conn)
 {
 	struct rds_lanes *lanes = &conn->lanes;
+	unsigned int nr;
 
-	if (lanes->max == 1)
-		return;
 	spin_lock_bh(&lanes->lock);
-	if (lanes->nr == 1 && !READ_ONCE(conn->dead)) {
-		lanes->waiting = rds_fence_set(&conn->paths[0]->txq,
-					       lanes->max);
-		WRITE_ONCE(lanes->nr, lanes->max);
+	nr = lanes_of_session(conn);
+	if (lanes->nr == 1 && nr > 1 && !READ_ONCE(conn->dead)) {
+		lanes->waiting = rds_fence_set(&conn->paths[0]->txq, nr);
+		WRITE_ONCE(lanes->nr, nr);
 		lanes_admit(conn);
+		/* The worker of path 0 makes those of a counted session. */
+		rds_cpath_control(conn->paths[0], 0);
 	}
 	spin_unlock_bh(&lanes->lock);
 }
 
-void rds_lanes_end(struct rds_conn *conn)
+static void lanes_end(struct rds_conn *conn)
 {
 	struct rds_cpath *cp;
 	unsigned int i;
@@ -96,6 +158,43 @@ void rds_lanes_end(struct rds_conn *conn)
 		/* It may be down already. */
 		rds_cpath_control(cp, 0);
 	}
+}
+
+/* Paths that may dial now may have had messages before. */
+static void lanes_wake(struct rds_conn *conn)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	rds_conn_for_each_path(conn, i, cp) {
+		if (i && rds_cpath_state(cp) == RDS_PATH_DOWN &&
+		    !rds_txq_empty(&cp->txq))
+			rds_cpath_control(cp, 0);
+	}
+}
+
+void rds_lanes_follow(struct rds_conn *conn)
+{
+	unsigned int nr = READ_ONCE(conn->lanes.nr);
+
+	if (!rds_session_paths(&conn->session) ||
+	    (nr > 1 && nr != lanes_of_session(conn)))
+		lanes_end(conn);
+	else if (nr == 1)
+		lanes_raise(conn);
+	lanes_wake(conn);
+	/*
+	 * There the further paths of a peer that counts them are made, and
+	 * parked connections are sorted.
+	 */
+	if (rds_session_is_raised(&conn->session) ||
+	    READ_ONCE(conn->paths[0]->nr_incoming))
+		rds_cpath_control(conn->paths[0], 0);
+}
+
+void rds_lanes_restart(struct rds_conn *conn)
+{
+	lanes_end(conn);
 }
 
 bool rds_path_shows_index(const struct rds_path *path)
@@ -162,15 +261,34 @@ static void lanes_fall(struct rds_conn *conn)
 	bool moved = false;
 
 	spin_lock_bh(&lanes->lock);
-	if (lanes->nr > 1 && !READ_ONCE(conn->session.paths) &&
+	if (lanes->nr > 1 && lanes->nr != lanes_of_session(conn) &&
 	    lanes_can_move(conn)) {
 		lanes_move(conn);
 		moved = true;
 	}
 	spin_unlock_bh(&lanes->lock);
-	if (moved) {
-		rds_cpath_want(conn->paths[0]);
-		rds_cpath_kick(conn->paths[0]);
+	if (!moved)
+		return;
+	rds_cpath_want(conn->paths[0]);
+	rds_cpath_kick(conn->paths[0]);
+	/* There may be another number of them. */
+	lanes_raise(conn);
+}
+
+/* Make the paths of a peer that counts them; each dials if it has to. */
+static void lanes_make(struct rds_conn *conn)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	for (i = 1; i < READ_ONCE(conn->lanes.nr); i++) {
+		cp = rds_conn_make_path(conn, i);
+		if (!cp && !READ_ONCE(conn->dead)) {
+			rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
+			rds_cpath_control(conn->paths[0], HZ);
+		} else if (cp && rds_cpath_state(cp) == RDS_PATH_DOWN) {
+			rds_cpath_control(cp, 0);
+		}
 	}
 }
 
@@ -178,10 +296,14 @@ void rds_lanes_step(struct rds_cpath *cp)
 {
 	struct rds_conn *conn = cp->conn;
 
-	if (likely(READ_ONCE(conn->lanes.nr) == 1) || READ_ONCE(conn->dead))
+	unsigned int nr = READ_ONCE(conn->lanes.nr);
+
+	if (likely(nr == 1) || READ_ONCE(conn->dead))
 		return;
-	if (!READ_ONCE(conn->session.paths))
+	if (nr != lanes_of_session(conn))
 		lanes_fall(conn);
 	else if (READ_ONCE(conn->lanes.waiting))
 		lanes_pass(conn);
+	if (!cp->pub.index && rds_session_is_raised(&conn->session))
+		lanes_make(conn);
 }

@@ -8,10 +8,12 @@
  * order.  Each host chooses lanes for what it sends, and takes from the peer
  * what comes over any path.  There is one lane until the peer has said that it
  * takes connections of further paths (wire.rst), and one again when the peer is
- * replaced by a host that does not.
+ * replaced by a host that does not, or that has another number of them.
  *
  * Paths beyond the first are made when a message or a connection of the peer
- * needs them, and live as long as the connection.
+ * needs them, and live as long as the connection.  A peer that counts paths
+ * cannot ask for one, so all of them are made, and the end that dials keeps
+ * them up.
  *
  * Locks: rds_lanes.lock guards `nr`, `waiting` and the entries of
  * rds_conn.paths, and is held while queues are told of another number of lanes.
@@ -28,6 +30,7 @@
 struct rds_conn;
 struct rds_cpath;
 struct rds_message;
+struct rds_parked;
 struct rds_path;
 
 /**
@@ -83,23 +86,56 @@ struct rds_cpath *rds_conn_lane(struct rds_conn *conn,
  */
 void rds_lanes_settle(struct rds_conn *conn);
 
+/**
+ * enum rds_offer - what became of a connection that the peer opened
+ * @RDS_OFFER_TAKEN: a path has it
+ * @RDS_OFFER_REFUSED: it is the caller's
+ * @RDS_OFFER_GONE: it is the caller's, and the connection was forgotten
+ */
+enum rds_offer { RDS_OFFER_TAKEN, RDS_OFFER_REFUSED, RDS_OFFER_GONE };
+
+/*
+ * Offer a connection that the peer opened to the path that it belongs to.
+ * Process context.
+ */
+enum rds_offer rds_conn_offer(struct rds_conn *conn,
+			      const struct rds_parked *offer);
+
 /* Index of the path of a connection that the peer opened, by its source port */
 unsigned int rds_conn_index_of(const struct rds_conn *conn, u16 port);
 
 /*
- * The peer takes connections of further paths: use the lanes; or it does not
- * any more: end further paths, whose messages the first takes over.
+ * The session may have changed: use the lanes that it has; or end further
+ * paths, whose messages the first takes over.  Any context.
  */
-void rds_lanes_raise(struct rds_conn *conn);
-void rds_lanes_end(struct rds_conn *conn);
+void rds_lanes_follow(struct rds_conn *conn);
+
+/*
+ * A peer that counts paths has restarted, or another kind of peer has become
+ * one or takes its place.  Such a peer takes any connection for path 0 at
+ * first, so the others end, and wait until it knows their number.
+ */
+void rds_lanes_restart(struct rds_conn *conn);
+
+/* May there be a connection of this path, and may this end open it? */
+bool rds_lanes_have(const struct rds_conn *conn, unsigned int index);
+bool rds_lanes_dial(const struct rds_conn *conn, unsigned int index);
+
+/*
+ * A further path that may not dial has messages: path 0 has to be up for that.
+ * rds_lanes_need() tells path 0 that, and the worker of the other path queues
+ * that of path 0 by rds_lanes_call().
+ */
+bool rds_lanes_need(const struct rds_cpath *first);
+void rds_lanes_call(const struct rds_cpath *cp);
 
 /* The first lane has passed its fence, see rds_txq.at_fence. */
 void rds_lanes_at_fence(struct rds_path *path);
 
 /*
  * The control worker of a path: let the other lanes transmit once the first has
- * passed its fence; and if the peer has one path, use one lane once the other
- * paths are down.
+ * passed its fence; make the paths of a peer that counts them; and if there are
+ * other lanes than the session has, use one once the other paths are down.
  */
 void rds_lanes_step(struct rds_cpath *cp);
 

@@ -15,11 +15,6 @@
 #include "xprt/registry.h"
 #include <trace/events/rds.h>
 
-/*
- * Time for the peer to acknowledge the probe while another of its connections
- * is parked
- */
-#define PROBE_TIME	(3 * HZ)
 /* Time for which an acknowledgement waits for a message to travel with */
 #define ACK_DELAY	max(1, HZ / 50)
 /*
@@ -50,6 +45,9 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 		break;
 	case RDS_EV_UP:
 		WRITE_ONCE(cp->up_since, jiffies);
+		/* A further path may come up without a dial of this end. */
+		if (cp->pub.index)
+			WRITE_ONCE(cp->dial_wanted, false);
 		rds_txq_open(&cp->txq, rds_conn_peer_kind(cp->conn));
 		break;
 	case RDS_EV_LOST:
@@ -158,10 +156,20 @@ void rds_cpath_ack_later(struct rds_cpath *cp)
 
 /* Upcalls */
 
-/* May the peer have this path?  Each peer has the first. */
-static bool path_has_peer(const struct rds_cpath *cp)
+/*
+ * A peer that counts paths says its generation over path 0 only: a further path
+ * expects the numbers of that generation when a connection begins.
+ */
+static void path_count(struct rds_cpath *cp)
 {
-	return !cp->pub.index || READ_ONCE(cp->conn->session.paths);
+	struct rds_session *session = &cp->conn->session;
+	u32 gen = READ_ONCE(session->gen);
+
+	if (cp->pub.index && rds_session_is_counted(session) &&
+	    cp->rx.gen != gen) {
+		rds_rx_state_forget(&cp->rx);
+		cp->rx.gen = gen;
+	}
 }
 
 bool rds_path_up(struct rds_path *path)
@@ -177,15 +185,18 @@ bool rds_path_up(struct rds_path *path)
 		rds_path_lost(path, RDS_DROP_WRONG_DIALLER);
 		return false;
 	}
-	if (!path_has_peer(cp)) {
+	if (!rds_lanes_have(cp->conn, path->index)) {
 		rds_path_lost(path, RDS_DROP_WRONG_PATH);
 		return false;
 	}
+	path_count(cp);
 	if (!rds_cpath_event(cp, RDS_EV_UP, RDS_DROP_NONE))
 		return false;
 	rds_conn_greet(cp);
 	rds_cpath_kick(cp);
-	if (rds_txq_undecided(&cp->txq, &since))
+	if (READ_ONCE(cp->nr_incoming))
+		rds_cpath_control(cp, 0);
+	else if (rds_txq_undecided(&cp->txq, &since))
 		rds_cpath_control(cp, RDS_PATH_ANSWER_TIME);
 	return true;
 }
@@ -215,7 +226,7 @@ void rds_path_acked(struct rds_path *path, u64 pos)
 
 	if (rds_txq_acked(path->txq, pos))
 		rds_cpath_kick(cp);
-	/* The probe may have been acknowledged, see path_judge(). */
+	/* The probe may have been acknowledged, see rds_parked_judge(). */
 	if (unlikely(READ_ONCE(cp->probing)))
 		rds_cpath_control(cp, 0);
 }
@@ -232,30 +243,6 @@ void rds_path_peer_gen(struct rds_path *path, u32 gen)
 EXPORT_SYMBOL_NS_GPL(rds_path_peer_gen, RDS_NS);
 
 /* The control worker */
-
-/* Take the oldest parked connection, or NULL. */
-static void *path_next_incoming(struct rds_cpath *cp)
-{
-	void *handle = NULL;
-
-	spin_lock_bh(&cp->lock);
-	if (cp->nr_incoming) {
-		handle = cp->incoming[0];
-		cp->nr_incoming--;
-		memmove(&cp->incoming[0], &cp->incoming[1],
-			cp->nr_incoming * sizeof(cp->incoming[0]));
-	}
-	spin_unlock_bh(&cp->lock);
-	return handle;
-}
-
-static void path_drop_incoming(struct rds_cpath *cp)
-{
-	void *handle;
-
-	while ((handle = path_next_incoming(cp)))
-		cp->pub.trans->refuse(cp->pub.net, handle);
-}
 
 /* Stop to be a source of the peer's congestion map. */
 static void path_unmap(struct rds_cpath *cp)
@@ -305,6 +292,8 @@ static void path_teardown(struct rds_cpath *cp, bool graceful)
 	rds_txq_tidy(&cp->txq);
 	rds_txq_rewind(&cp->txq);
 	rds_rx_state_end(&cp->rx);
+	if (!cp->pub.index || cp->reason != RDS_DROP_WRONG_PATH)
+		rds_conn_lost(cp);
 	cp->attaching = false;
 	WRITE_ONCE(cp->probing, false);
 	path_rate(cp);
@@ -312,22 +301,35 @@ static void path_teardown(struct rds_cpath *cp, bool graceful)
 	rds_cpath_event(cp, RDS_EV_CLOSED, RDS_DROP_NONE);
 }
 
-static void path_attach(struct rds_cpath *cp, void *handle)
+static void path_attach(struct rds_cpath *cp)
 {
+	struct rds_parked next;
+
 	lockdep_assert_held(&cp->ctl);
+	if (!rds_parked_next(cp, &next))
+		return;
 	cp->attaching = true;
+	cp->port = next.port;
 	if (rds_cpath_event(cp, RDS_EV_CLAIM, RDS_DROP_NONE))
-		cp->pub.trans->path_attach(&cp->pub, handle);
+		cp->pub.trans->path_attach(&cp->pub, next.handle);
 	else
-		cp->pub.trans->refuse(cp->pub.net, handle);
+		rds_parked_refuse(cp, &next);
 }
 
 /* Is this path wanted up? */
 static bool path_wanted(struct rds_cpath *cp)
 {
-	if (READ_ONCE(cp->conn->dead) || !path_has_peer(cp))
+	bool counted = cp->pub.index &&
+		       rds_session_is_counted(&cp->conn->session);
+
+	if (READ_ONCE(cp->conn->dead) ||
+	    !rds_lanes_dial(cp->conn, cp->pub.index))
 		return false;
-	if (READ_ONCE(cp->dial_wanted) || !rds_txq_empty(&cp->txq))
+	/* Such a peer does not notice a knock for a further path. */
+	if (counted)
+		return cp->pub.dials;
+	if (READ_ONCE(cp->dial_wanted) || !rds_txq_empty(&cp->txq) ||
+	    rds_lanes_need(cp))
 		return true;
 	/*
 	 * An old peer does not ask for a dial, so the end that dials keeps a
@@ -345,6 +347,7 @@ static void path_dial(struct rds_cpath *cp)
 	cp->backoff = clamp(cp->backoff * 2, min, max);
 	WRITE_ONCE(cp->dialled, jiffies);
 	WRITE_ONCE(cp->crossed, false);
+	cp->port = cp->pub.index;
 	if (!rds_cpath_event(cp, RDS_EV_DIAL, RDS_DROP_NONE))
 		return;
 	if (cp->pub.trans->path_connect(&cp->pub))
@@ -364,6 +367,8 @@ static void path_when_down(struct rds_cpath *cp)
 		/* See rds_conn_reap(): further paths stay with the first. */
 		if (!cp->pub.index)
 			rds_conn_reap(cp->conn);
+		else
+			rds_lanes_call(cp);
 	} else if (wait > 0 && wait <= (long)cp->backoff) {
 		/*
 		 * The time holds, even if another context queues the worker
@@ -373,39 +378,6 @@ static void path_when_down(struct rds_cpath *cp)
 	} else {
 		path_dial(cp);
 	}
-}
-
-/*
- * The state is UP and the peer has opened another connection.  Either the peer
- * has forgotten the present one, or another process connects in its name.  A
- * map sent now makes the peer's TCP acknowledge or reset, and only an
- * acknowledgement of this map proves that the present connection is alive.  The
- * parked connection may hold messages that TCP has acknowledged, so it is
- * refused only with that proof.  Returns the time until the next look, in
- * jiffies, 0 for none.
- */
-static unsigned long path_judge(struct rds_cpath *cp)
-{
-	void *handle;
-
-	lockdep_assert_held(&cp->ctl);
-	if (!cp->probing) {
-		cp->probe_until = jiffies + PROBE_TIME;
-		rds_txq_probe(&cp->txq);
-		WRITE_ONCE(cp->probing, true);
-		rds_cpath_kick(cp);
-	} else if (rds_txq_probe_acked(&cp->txq)) {
-		WRITE_ONCE(cp->probing, false);
-		rds_drop(cp->pub.net, RDS_DROP_PEER_PARKED);
-		handle = path_next_incoming(cp);
-		cp->pub.trans->refuse(cp->pub.net, handle);
-		rds_cpath_control(cp, 0);
-		return 0;
-	} else if (time_after_eq(jiffies, cp->probe_until)) {
-		rds_path_lost(&cp->pub, RDS_DROP_PEER_REPLACED);
-		return 0;
-	}
-	return max(1L, (long)(cp->probe_until - jiffies));
 }
 
 /*
@@ -427,12 +399,16 @@ static bool path_replaces(struct rds_cpath *cp)
  */
 static bool path_when_up(struct rds_cpath *cp, bool incoming)
 {
-	unsigned long wait = rds_conn_await_answer(cp);
+	unsigned long wait = min_not_zero(rds_conn_await_answer(cp),
+					  rds_conn_await_raise(cp));
 
 	if (incoming && path_replaces(cp))
 		return true;
-	if (incoming)
-		wait = min_not_zero(wait, path_judge(cp));
+	/* A parked connection may have gone to its own path meanwhile. */
+	if (!incoming)
+		WRITE_ONCE(cp->probing, false);
+	else
+		wait = min_not_zero(wait, rds_parked_judge(cp));
 	if (wait)
 		rds_cpath_control(cp, wait);
 	return false;
@@ -443,7 +419,7 @@ static bool path_when_up(struct rds_cpath *cp, bool incoming)
  */
 static bool path_step(struct rds_cpath *cp)
 {
-	bool incoming = READ_ONCE(cp->nr_incoming);
+	bool incoming = rds_parked_any(cp);
 
 	switch (rds_cpath_state(cp)) {
 	case RDS_PATH_CLOSING:
@@ -451,7 +427,7 @@ static bool path_step(struct rds_cpath *cp)
 		return true;
 	case RDS_PATH_DOWN:
 		if (incoming)
-			path_attach(cp, path_next_incoming(cp));
+			path_attach(cp);
 		else
 			path_when_down(cp);
 		return incoming;
@@ -465,7 +441,7 @@ static bool path_step(struct rds_cpath *cp)
 	case RDS_PATH_UP:
 		return path_when_up(cp, incoming);
 	default:
-		path_drop_incoming(cp);
+		rds_parked_drop(cp);
 		return false;
 	}
 }
@@ -529,7 +505,7 @@ static bool path_crosses(const struct rds_cpath *cp)
 	       memcmp(&addr->laddr, &addr->faddr, sizeof(addr->laddr)) > 0;
 }
 
-bool rds_cpath_incoming(struct rds_cpath *cp, void *handle)
+bool rds_cpath_incoming(struct rds_cpath *cp, u16 port, void *handle)
 {
 	bool taken = false, crossed;
 
@@ -541,11 +517,8 @@ bool rds_cpath_incoming(struct rds_cpath *cp, void *handle)
 	crossed = path_crosses(cp);
 	if (crossed)
 		WRITE_ONCE(cp->crossed, true);
-	if (!crossed && cp->state != RDS_PATH_DEAD &&
-	    cp->nr_incoming < RDS_PATH_MAX_INCOMING) {
-		cp->incoming[cp->nr_incoming++] = handle;
-		taken = true;
-	}
+	if (!crossed && cp->state != RDS_PATH_DEAD)
+		taken = rds_parked_add(cp, port, handle);
 	spin_unlock_bh(&cp->lock);
 	if (crossed)
 		rds_drop(cp->pub.net, RDS_DROP_CROSSED);
@@ -564,7 +537,7 @@ void rds_cpath_kill(struct rds_cpath *cp)
 	if (rds_cpath_state(cp) == RDS_PATH_CLOSING)
 		path_teardown(cp, false);
 	rds_cpath_event(cp, RDS_EV_KILL, RDS_DROP_NONE);
-	path_drop_incoming(cp);
+	rds_parked_drop(cp);
 	mutex_unlock(&cp->ctl);
 	rds_txq_abandon(&cp->txq, true);
 	if (cancel_delayed_work_sync(&cp->ctl_work))

@@ -17,7 +17,8 @@
  *	    transport's own locks, such as TCP's socket lock
  *	      rds_cpath.lock	spin, bh: `state`, `reason`, `up_since`,
  *				`steady`, which path_move() alone writes;
- *				`dial_wanted`, `incoming`, `nr_incoming`
+ *				`dial_wanted`, `incoming`, `nr_incoming`,
+ *				`parked`
  *	        rds_txq.lock
  *
  * rds_conn_table.lock is taken inside rds_cpath.ctl, and both spin locks inside
@@ -46,12 +47,18 @@ struct rds_conn;
 /* Time in which a peer is expected to answer a handshake, in jiffies */
 #define RDS_PATH_ANSWER_TIME	(3 * HZ)
 
+/* A connection that waits until its path is free */
+struct rds_parked {
+	void	*handle;	/* of the transport */
+	u16	port;		/* source port of the peer */
+};
+
 /**
  * struct rds_cpath - a path with the core's private part
  * @pub: part that the transport sees
  * @conn: connection that the path is part of
  * @lock: guards @state, @reason, @up_since, @steady, @dial_wanted, @incoming,
- *	@nr_incoming
+ *	@nr_incoming, @parked
  * @state: see fsm.h
  * @reason: why the last connection was lost
  * @ctl: control mutex
@@ -69,7 +76,11 @@ struct rds_conn;
  * @dial_wanted: a message waits for the peer, or the peer asked this end to
  *	dial
  * @incoming: parked connections, opened by the peer, oldest first
+ * @ports: source port of the peer, for each of @incoming
  * @nr_incoming: number of @incoming
+ * @parked: when one was parked while there was none, in jiffies
+ * @port: source port of the peer, if it opened the present connection; written
+ *	under @ctl before the connection is up
  * @probing: the path is up while @incoming has a connection, and a map was sent
  *	as a probe to find out which of the two the peer uses
  * @probe_until: time at which the present connection is given up for the parked
@@ -96,7 +107,10 @@ struct rds_cpath {
 	bool			attaching;
 	bool			dial_wanted;
 	void			*incoming[RDS_PATH_MAX_INCOMING];
-	unsigned int		nr_incoming;
+	u16			ports[RDS_PATH_MAX_INCOMING];
+	u16			port;
+	u8			nr_incoming;
+	unsigned long		parked;
 	bool			probing;
 	unsigned long		probe_until;
 	struct rds_txq		txq;
@@ -146,7 +160,7 @@ void rds_cpath_control(struct rds_cpath *cp, unsigned long delay);
  * Take a connection that the peer opened, see rds_path_incoming().  Any
  * context.
  */
-bool rds_cpath_incoming(struct rds_cpath *cp, void *handle);
+bool rds_cpath_incoming(struct rds_cpath *cp, u16 port, void *handle);
 
 enum rds_cpath_state rds_cpath_state(const struct rds_cpath *cp);
 

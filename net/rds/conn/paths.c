@@ -5,6 +5,7 @@
 #include "conn/conn.h"
 #include "conn/internal.h"
 #include "conn/path.h"
+#include "netns.h"
 #include "send/fence.h"
 
 struct rds_cpath *rds_conn_path(const struct rds_conn *conn,
@@ -59,6 +60,24 @@ struct rds_cpath *rds_conn_make_path(struct rds_conn *conn, unsigned int index)
 	if (!conn_publish(conn, cp))
 		rds_cpath_destroy(cp);
 	return rds_conn_path(conn, index);
+}
+
+enum rds_offer rds_conn_offer(struct rds_conn *conn,
+			      const struct rds_parked *offer)
+{
+	struct rds_cpath *cp;
+
+	cp = rds_conn_make_path(conn, rds_conn_index_of(conn, offer->port));
+	if (!cp && READ_ONCE(conn->dead))
+		return RDS_OFFER_GONE;
+	if (!cp) {
+		rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
+		return RDS_OFFER_REFUSED;
+	}
+	if (rds_cpath_incoming(cp, offer->port, offer->handle))
+		return RDS_OFFER_TAKEN;
+	return rds_cpath_state(cp) == RDS_PATH_DEAD ? RDS_OFFER_GONE :
+						      RDS_OFFER_REFUSED;
 }
 
 void rds_conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why)

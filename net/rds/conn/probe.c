@@ -31,12 +31,25 @@ static u32 conn_caps(const struct rds_cpath *cp)
 	return caps;
 }
 
+/* For conn_send_probe(): a probe that is no handshake */
+#define NO_HANDSHAKE	(-1)
+
+static void conn_build(struct rds_cpath *cp, struct rds_message *m,
+		       unsigned int npaths, u32 caps)
+{
+	rds_handshake_build(m->tx.hdr->exthdr, npaths, rds_generation(&cp->pub),
+			    rds_path_shows_index(&cp->pub), caps);
+	rds_stats_inc(cp->conn->rn, send_pong);
+}
+
 /*
  * Queue a probe.  The worker transmits it, because the caller may be in
- * softirq.
+ * softirq.  @npaths: of a handshake, 0 to say no number of paths; it is more
+ * than 1 only for a peer that shows which path a connection is, as another one
+ * may take messages for duplicates.
  */
 static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport,
-			    bool handshake, u32 caps)
+			    int npaths, u32 caps)
 {
 	struct rds_message *m = rds_message_kernel(0, sport, dport, NULL,
 						   GFP_ATOMIC);
@@ -45,24 +58,91 @@ static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport,
 		rds_drop(cp->pub.net, RDS_DROP_NO_MEMORY);
 		return false;
 	}
-	if (handshake)
-		rds_handshake_build(m->tx.hdr->exthdr, RDS_OFFERED_PATHS,
-				    rds_generation(&cp->pub), false, caps);
-	rds_stats_inc(cp->conn->rn, send_pong);
+	if (npaths != NO_HANDSHAKE)
+		conn_build(cp, m, npaths, caps);
+	else
+		rds_stats_inc(cp->conn->rn, send_pong);
 	if (rds_txq_add_probe(&cp->txq, m))
 		rds_cpath_kick(cp);
 	return true;
+}
+
+/*
+ * Tell the peer the number of paths, or ask what it is, if that is due.  A
+ * connection of path 0 begins with it.
+ */
+static void conn_raise(struct rds_conn *conn)
+{
+	struct rds_cpath *first = conn->paths[0];
+	enum rds_raise raise;
+	int npaths = 0;
+
+	if (rds_cpath_state(first) != RDS_PATH_UP)
+		return;
+	raise = rds_session_raise(&conn->session);
+	if (raise == RDS_RAISE_NONE)
+		return;
+	if (raise == RDS_RAISE_TELL)
+		npaths = rds_session_paths(&conn->session);
+	if (!conn_send_probe(first, RDS_PROBE_PORT, RDS_PING_PORT, npaths, 0))
+		rds_session_not_raised(&conn->session);
+	rds_cpath_control(first, RDS_PATH_ANSWER_TIME);
+}
+
+/*
+ * A further path is up, and it is not known whether the peer still counts
+ * paths.  If not, this may be its only connection.
+ */
+static void conn_ask(struct rds_cpath *cp)
+{
+	const struct rds_session *session = &cp->conn->session;
+
+	if (cp->pub.index && rds_session_is_counted(session) &&
+	    !rds_session_is_raised(session))
+		conn_send_probe(cp, RDS_PROBE_PORT, RDS_PING_PORT, 0, 0);
+}
+
+unsigned long rds_conn_await_raise(struct rds_cpath *cp)
+{
+	unsigned long wait;
+
+	if (cp->pub.index)
+		return 0;
+	wait = rds_session_await(&cp->conn->session, RDS_PATH_ANSWER_TIME);
+	if (wait)
+		conn_raise(cp->conn);
+	return wait;
+}
+
+void rds_conn_lost(struct rds_cpath *cp)
+{
+	struct rds_cpath *other;
+	unsigned int i;
+
+	rds_session_lost(&cp->conn->session, !cp->pub.index);
+	conn_raise(cp->conn);
+	if (cp->pub.index)
+		return;
+	rds_conn_for_each_path(cp->conn, i, other) {
+		if (rds_cpath_state(other) == RDS_PATH_UP)
+			conn_ask(other);
+	}
 }
 
 void rds_conn_greet(struct rds_cpath *cp)
 {
 	struct rds_session *session = &cp->conn->session;
 
+	if (!cp->pub.index)
+		rds_session_begun(session, READ_ONCE(cp->txq.greeted),
+				  READ_ONCE(cp->txq.dropped));
+	conn_raise(cp->conn);
+	conn_ask(cp);
 	if (!(cp->conn->trans->caps & RDS_CAP_MULTIPATH) ||
 	    (READ_ONCE(cp->txq.greeted) && !READ_ONCE(cp->txq.dropped)) ||
 	    !rds_session_ask(session))
 		return;
-	if (!conn_send_probe(cp, RDS_PROBE_PORT, RDS_PING_PORT, true,
+	if (!conn_send_probe(cp, RDS_PROBE_PORT, RDS_PING_PORT, 1,
 			     conn_caps(cp)))
 		rds_session_not_asked(session);
 }
@@ -72,7 +152,7 @@ void rds_conn_ping(struct rds_path *path, u16 sport)
 	struct rds_cpath *cp = rds_to_cpath(path);
 
 	if (!rds_cong_test(cp->conn->fmap, sport))
-		conn_send_probe(cp, RDS_PING_PORT, sport, false, 0);
+		conn_send_probe(cp, RDS_PING_PORT, sport, NO_HANDSHAKE, 0);
 }
 
 bool rds_conn_generation(struct rds_cpath *cp, u32 gen)
@@ -91,26 +171,47 @@ bool rds_conn_generation(struct rds_cpath *cp, u32 gen)
 	return news.restarted;
 }
 
+/*
+ * The connection may be another path of a peer that counts them, and was not
+ * known when it came.  Such a peer does not send again what this host's TCP
+ * has: deliver that.
+ */
+static void conn_check_port(struct rds_cpath *cp)
+{
+	if (!rds_session_is_counted(&cp->conn->session) ||
+	    rds_conn_index_of(cp->conn, cp->port) == cp->pub.index)
+		return;
+	cp->rx.astray = true;
+	rds_path_lost(&cp->pub, RDS_DROP_WRONG_PATH);
+}
+
 void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
 			bool ask, u64 have)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
 	bool acks = rds_handshake_acks(hs);
+	struct rds_session *session = &cp->conn->session;
+	bool counted = rds_session_is_counted(session), restarted;
+	unsigned int max = cp->conn->lanes.max;
 	unsigned long since;
 
 	/* What an old peer does not know is not sent to it. */
 	if (ask && !acks)
-		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT, true, 0);
-	rds_conn_generation(cp, hs->has_gen ? hs->gen : 0);
+		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT,
+				max(1U, rds_session_counts(hs, max)), 0);
+	restarted = rds_conn_generation(cp, hs->has_gen ? hs->gen : 0);
 	/* The queue first, then the session: see conn_is_silent(). */
-	if (!rds_session_is_outdated(&cp->conn->session, hs) &&
+	if (!rds_session_is_outdated(session, hs) &&
 	    rds_txq_heard(&cp->txq, acks, ask, have))
 		rds_cpath_kick(cp);
-	rds_session_heard(&cp->conn->session, hs, RDS_OFFERED_PATHS);
-	if (rds_handshake_paths(hs))
-		rds_lanes_raise(cp->conn);
-	else if (!READ_ONCE(cp->conn->session.paths))
-		rds_lanes_end(cp->conn);
+	rds_session_heard(session, hs, max, !cp->pub.index);
+	if (!ask && !cp->pub.index)
+		rds_session_answered(session);
+	if (restarted && (counted || rds_session_is_counted(session)))
+		rds_lanes_restart(cp->conn);
+	conn_raise(cp->conn);
+	rds_lanes_follow(cp->conn);
+	conn_check_port(cp);
 	if (rds_txq_undecided(&cp->txq, &since))
 		rds_cpath_control(cp, RDS_PATH_ANSWER_TIME);
 }
@@ -120,10 +221,10 @@ void rds_conn_misplaced(struct rds_path *path, const struct rds_handshake *hs)
 	struct rds_cpath *cp = rds_to_cpath(path);
 
 	rds_conn_generation(cp, hs->gen);
-	rds_session_heard(&cp->conn->session, hs, RDS_OFFERED_PATHS);
+	rds_session_heard(&cp->conn->session, hs, cp->conn->lanes.max,
+			  !path->index);
 	rds_path_lost(path, RDS_DROP_WRONG_PATH);
-	if (!READ_ONCE(cp->conn->session.paths))
-		rds_lanes_end(cp->conn);
+	rds_lanes_follow(cp->conn);
 }
 
 /*
@@ -148,7 +249,7 @@ static void conn_is_silent(struct rds_cpath *cp, unsigned int heard)
 	if (!rds_txq_silent(&cp->txq))
 		return;
 	rds_session_silent(&cp->conn->session, heard);
-	rds_lanes_end(cp->conn);
+	rds_lanes_follow(cp->conn);
 	rds_cpath_kick(cp);
 }
 
@@ -219,8 +320,15 @@ static struct rds_message *conn_make_map(struct rds_conn *conn)
 static struct rds_message *conn_make_handshake(struct rds_cpath *cp, bool ask)
 {
 	u32 caps = conn_caps(cp);
+	unsigned int npaths = 1;
 	struct rds_message *m;
 
+	/* A probe of a further path of an old peer; the queue knows first. */
+	if (cp->pub.index && rds_session_is_counted(&cp->conn->session) &&
+	    !READ_ONCE(cp->txq.acks)) {
+		caps = 0;
+		npaths = 0;
+	}
 	m = rds_message_kernel(0, ask ? RDS_PROBE_PORT : RDS_PING_PORT,
 			       ask ? RDS_PING_PORT : RDS_PROBE_PORT, NULL,
 			       GFP_KERNEL);
@@ -232,9 +340,7 @@ static struct rds_message *conn_make_handshake(struct rds_cpath *cp, bool ask)
 		m->tx.hdr->ack = cpu_to_be64(READ_ONCE(cp->rx.delivered));
 	else if (READ_ONCE(cp->txq.late))
 		caps |= RDS_CAP_BITS_LATE;
-	rds_handshake_build(m->tx.hdr->exthdr, RDS_OFFERED_PATHS,
-			    rds_generation(&cp->pub), false, caps);
-	rds_stats_inc(cp->conn->rn, send_pong);
+	conn_build(cp, m, npaths, caps);
 	return m;
 }
 

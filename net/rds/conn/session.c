@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Sessions; conn/session.h has the rules. */
+#include <linux/jiffies.h>
+#include <linux/log2.h>
 #include <linux/minmax.h>
 
 #include "conn/session.h"
 #include "cong/map.h"
 #include "proto/exthdr.h"
+#include <net/rds/transport.h>
+
+/* Limit of rds_session.strays */
+#define SESSION_MAX_STRAYS	64
+/* With so many a ping without a pong is not given up. */
+#define SESSION_PATIENT		8
 
 void rds_session_init(struct rds_session *session)
 {
@@ -12,13 +20,42 @@ void rds_session_init(struct rds_session *session)
 	spin_lock_init(&session->lock);
 }
 
+/* The peer may have forgotten the number of paths. */
+static void session_fall(struct rds_session *s)
+{
+	lockdep_assert_held(&s->lock);
+	s->raises = 1 + s->strays;
+	WRITE_ONCE(s->paths, s->paths & ~RDS_PATHS_RAISED);
+}
+
+/*
+ * The fate of the pings that are not answered is unknown: each may still cause
+ * a pong, which must not count as that of a raise.
+ */
+static void session_doubt(struct rds_session *s)
+{
+	lockdep_assert_held(&s->lock);
+	s->strays = min(s->strays + s->pings, SESSION_MAX_STRAYS);
+	s->pings = 0;
+	session_fall(s);
+}
+
+static void session_ping(struct rds_session *s)
+{
+	lockdep_assert_held(&s->lock);
+	s->pings++;
+	s->pinged = jiffies;
+}
+
 bool rds_session_ask(struct rds_session *s)
 {
 	bool due;
 
 	spin_lock_bh(&s->lock);
-	due = !s->npaths && !s->asked;
+	due = !s->met && !s->asked;
 	s->asked |= due;
+	if (due)
+		session_ping(s);
 	spin_unlock_bh(&s->lock);
 	return due;
 }
@@ -27,6 +64,7 @@ void rds_session_not_asked(struct rds_session *s)
 {
 	spin_lock_bh(&s->lock);
 	s->asked = false;
+	session_doubt(s);
 	spin_unlock_bh(&s->lock);
 }
 
@@ -58,7 +96,9 @@ struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
 	news.same_ended = session_set_same(s, gen && gen == own, mirror);
 	if (gen && gen != s->gen) {
 		news.restarted = s->gen;
-		s->gen = gen;
+		WRITE_ONCE(s->gen, gen);
+		/* What an earlier incarnation was told is forgotten. */
+		session_fall(s);
 	}
 	spin_unlock_bh(&s->lock);
 	return news;
@@ -93,20 +133,114 @@ static void session_set_kind(struct rds_session *s,
 	if (acks)
 		s->acks_gen = hs->gen;
 	WRITE_ONCE(s->kind, acks ? RDS_PEER_ACKS : RDS_PEER_OLD);
-	WRITE_ONCE(s->paths, rds_handshake_paths(hs));
+}
+
+unsigned int rds_session_counts(const struct rds_handshake *hs,
+				unsigned int max)
+{
+	unsigned int paths = min_t(unsigned int, hs->npaths, max);
+
+	if (rds_handshake_acks(hs) || !hs->sport_idx || paths < 2)
+		return 0;
+	return rounddown_pow_of_two(paths);
+}
+
+static void session_set_paths(struct rds_session *s,
+			      const struct rds_handshake *hs, unsigned int max)
+{
+	unsigned int counts = rds_session_counts(hs, max);
+	u8 paths = counts ? counts | RDS_PATHS_COUNTED : 0;
+
+	lockdep_assert_held(&s->lock);
+	if (session_is_outdated(s, hs))
+		return;
+	if (max > 1 && rds_handshake_paths(hs))
+		paths = RDS_MAX_PATHS;
+	if ((s->paths & ~RDS_PATHS_RAISED) == paths)
+		return;
+	WRITE_ONCE(s->paths, paths);
+	session_fall(s);
 }
 
 void rds_session_heard(struct rds_session *s, const struct rds_handshake *hs,
-		       unsigned int max)
+		       unsigned int max, bool first)
 {
 	spin_lock_bh(&s->lock);
 	s->heard++;
 	session_set_kind(s, hs);
-	if (hs->has_npaths)
-		s->npaths = clamp_t(unsigned int, hs->npaths, 1, max);
-	else if (!s->npaths)
-		s->npaths = 1;
+	session_set_paths(s, hs, max);
+	s->shown |= first && rds_session_counts(hs, max);
+	WRITE_ONCE(s->met, true);
 	s->asked = false;
+	spin_unlock_bh(&s->lock);
+}
+
+void rds_session_begun(struct rds_session *s, bool greeted, bool flagged)
+{
+	spin_lock_bh(&s->lock);
+	s->pings += greeted && flagged;
+	session_doubt(s);
+	s->shown = false;
+	if (greeted && !flagged)
+		session_ping(s);
+	spin_unlock_bh(&s->lock);
+}
+
+void rds_session_lost(struct rds_session *s, bool first)
+{
+	spin_lock_bh(&s->lock);
+	session_fall(s);
+	if (first)
+		s->shown = false;
+	spin_unlock_bh(&s->lock);
+}
+
+void rds_session_answered(struct rds_session *s)
+{
+	spin_lock_bh(&s->lock);
+	if (s->pings)
+		s->pings--;
+	else if (s->strays)
+		s->strays--;
+	if (s->paths & RDS_PATHS_COUNTED && !s->pings && !s->raises)
+		WRITE_ONCE(s->paths, s->paths | RDS_PATHS_RAISED);
+	spin_unlock_bh(&s->lock);
+}
+
+enum rds_raise rds_session_raise(struct rds_session *s)
+{
+	enum rds_raise due = RDS_RAISE_NONE;
+
+	spin_lock_bh(&s->lock);
+	if (s->paths & RDS_PATHS_COUNTED && !s->pings && s->raises)
+		due = s->shown ? RDS_RAISE_TELL : RDS_RAISE_ASK;
+	if (due)
+		session_ping(s);
+	s->raises -= due == RDS_RAISE_TELL;
+	spin_unlock_bh(&s->lock);
+	return due;
+}
+
+unsigned long rds_session_await(struct rds_session *s, unsigned long limit)
+{
+	long wait = 0;
+
+	spin_lock_bh(&s->lock);
+	if (s->paths & RDS_PATHS_COUNTED && !(s->paths & RDS_PATHS_RAISED)) {
+		wait = s->pings ? s->pinged + limit - jiffies : limit;
+		if (wait <= 0 && s->strays < SESSION_PATIENT)
+			session_doubt(s);
+		if (wait <= 0)
+			wait = limit;
+	}
+	spin_unlock_bh(&s->lock);
+	return wait;
+}
+
+void rds_session_not_raised(struct rds_session *s)
+{
+	spin_lock_bh(&s->lock);
+	session_doubt(s);
 	spin_unlock_bh(&s->lock);
 }
 
@@ -136,9 +270,9 @@ void rds_session_silent(struct rds_session *s, unsigned int count)
 	spin_lock_bh(&s->lock);
 	if (s->heard == count) {
 		WRITE_ONCE(s->kind, RDS_PEER_SILENT);
-		WRITE_ONCE(s->paths, false);
+		WRITE_ONCE(s->paths, 0);
 		/* The next connection asks again: the network may be back. */
-		s->npaths = 0;
+		WRITE_ONCE(s->met, false);
 		s->asked = false;
 	}
 	spin_unlock_bh(&s->lock);

@@ -8,8 +8,24 @@
  *
  * Lifetime: part of the connection.
  *
- * Locks: rds_session.lock guards all fields; `same`, `kind` and `paths` are
- * also read without it.
+ * Several paths: a peer that acknowledges by number takes connections of all of
+ * them at any time, and says so.  An in-tree peer counts them (`counted`): the
+ * number holds at both ends from the time when the peer has processed a
+ * handshake of this host with that number.  Until then the peer takes any
+ * connection for path 0.  A ping that says the number (a raise) is therefore
+ * sent on each connection of path 0, and again after the loss of another path,
+ * as the peer may have restarted.  The pong is the proof.  Pongs come in the
+ * order of the pings and do not say which ping they answer.  So a raise is sent
+ * only while no ping is without its pong (`pings`), and is repeated once for
+ * each ping of unknown fate (`strays`): one of an earlier connection, which may
+ * be sent again or be answered late, or of a form that the peer may ignore.
+ * Another host may have the address now, which does not tell which path a
+ * connection is and must not hear of several.  So the number is only said over
+ * a connection over which the peer has shown that it counts (`shown`); until
+ * then a ping without it asks the peer to.
+ *
+ * Locks: rds_session.lock guards all fields; `gen`, `same`, `met`, `kind` and
+ * `paths` are also read without it.
  * rds_cong_map.lock is taken inside.
  */
 #ifndef _RDS_CONN_SESSION_H
@@ -20,6 +36,12 @@
 
 #include "send/ack.h"
 
+/* The peer counts paths, in-tree's way. */
+#define RDS_PATHS_COUNTED	0x10
+/* It has the number, by the present connection of path 0. */
+#define RDS_PATHS_RAISED	0x20
+#define RDS_PATHS_NR		0x0f
+
 struct rds_cong_mirror;
 struct rds_handshake;
 
@@ -27,15 +49,23 @@ struct rds_handshake;
  * struct rds_session - what is known of the peer of a connection
  * @lock: guards all fields
  * @gen: generation number of the peer, 0 while unknown
- * @npaths: number of paths that the peer agreed to, 0 while unknown
+ * @met: the number of paths that the peer supports is known
  * @asked: a handshake ping with a number is sent and not answered
  * @kind: kind of the peer; also read without the lock
  * @acks_gen: generation of the peer that acknowledges by number, until it ends;
  *	0 while there was none
  * @heard: number of handshakes of the peer
  * @tried: @heard at the last rds_session_try_again(); 0 for none
- * @paths: the peer takes connections of further paths, and tells the index of
- *	its own; also read without the lock
+ * @paths: number of paths between the two hosts, a power of two, or 0 if there
+ *	is one; with RDS_PATHS_COUNTED and RDS_PATHS_RAISED; also read without
+ *	the lock
+ * @shown: the peer has shown that it counts, over the present connection of
+ *	path 0
+ * @pings: handshake pings on the present connection of path 0 that the peer has
+ *	not answered yet
+ * @strays: earlier pings of which it is unknown whether a pong is to come
+ * @raises: pings with the number @paths that are to be sent there
+ * @pinged: time of the last ping, in jiffies
  * @same: by its generation number the peer is this namespace: maps are not sent
  */
 struct rds_session {
@@ -44,12 +74,32 @@ struct rds_session {
 	u32		acks_gen;
 	unsigned int	heard;
 	unsigned int	tried;
-	u8		npaths;
+	bool		met;
 	bool		asked;
 	bool		same;
-	bool		paths;
+	u8		paths;
+	bool		shown;
+	u8		pings;
+	u8		strays;
+	u8		raises;
+	unsigned long	pinged;
 	enum rds_peer_kind kind;
 };
+
+static inline unsigned int rds_session_paths(const struct rds_session *s)
+{
+	return READ_ONCE(s->paths) & RDS_PATHS_NR;
+}
+
+static inline bool rds_session_is_counted(const struct rds_session *s)
+{
+	return READ_ONCE(s->paths) & RDS_PATHS_COUNTED;
+}
+
+static inline bool rds_session_is_raised(const struct rds_session *s)
+{
+	return READ_ONCE(s->paths) & RDS_PATHS_RAISED;
+}
 
 void rds_session_init(struct rds_session *session);
 
@@ -87,9 +137,9 @@ struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
 /**
  * rds_session_heard - apply number of paths and kind in a handshake of the peer
  * @s: session
- * @hs: handshake; without a number of paths the earlier number stays, at least
- *	1
- * @max: number of paths that this host has
+ * @hs: handshake
+ * @max: number of paths that this host has, a power of two
+ * @first: the handshake came over path 0
  *
  * A handshake without an offer may be sent again after one with it, by a host
  * that has restarted in between and took this one for an old peer.
@@ -97,7 +147,49 @@ struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
  * Context: any but hard interrupts.
  */
 void rds_session_heard(struct rds_session *s, const struct rds_handshake *hs,
-		       unsigned int max);
+		       unsigned int max, bool first);
+
+/*
+ * The number of paths with a peer that counts them and has sent this handshake,
+ * 0 if the handshake is another peer's or there is one path.
+ */
+unsigned int rds_session_counts(const struct rds_handshake *hs,
+				unsigned int max);
+
+/*
+ * A connection of path 0 begins, and a handshake ping with it if @greeted,
+ * which an old peer may ignore if @flagged.
+ */
+void rds_session_begun(struct rds_session *s, bool greeted, bool flagged);
+
+/*
+ * The connection of a path has ended, of path 0 if @first: a peer that counts
+ * paths may have restarted.
+ */
+void rds_session_lost(struct rds_session *s, bool first);
+
+/* The peer answered a handshake ping over path 0. */
+void rds_session_answered(struct rds_session *s);
+
+/**
+ * enum rds_raise - handshake ping that is due over path 0
+ * @RDS_RAISE_NONE: none
+ * @RDS_RAISE_ASK: one that says no number of paths
+ * @RDS_RAISE_TELL: a raise
+ */
+enum rds_raise { RDS_RAISE_NONE, RDS_RAISE_ASK, RDS_RAISE_TELL };
+
+/*
+ * Take what is due.  The caller sends it, or calls rds_session_not_raised().
+ */
+enum rds_raise rds_session_raise(struct rds_session *s);
+void rds_session_not_raised(struct rds_session *s);
+
+/*
+ * Time until the next call, in jiffies, 0 for none.  A raise that has had no
+ * pong for @limit jiffies is given up, and another one is due.
+ */
+unsigned long rds_session_await(struct rds_session *s, unsigned long limit);
 
 /*
  * Is this a handshake without an offer, of a generation that made one before?

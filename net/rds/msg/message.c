@@ -18,6 +18,7 @@
 
 #include "msg/message.h"
 #include "msg/txpage.h"
+#include "proto/exthdr.h"
 #include "proto/header.h"
 
 /*
@@ -257,6 +258,17 @@ static bool message_split_header(struct rds_message *m)
 	return true;
 }
 
+static void message_untell(struct rds_wire_header *hdr)
+{
+	rds_message_drop_ack(hdr);
+	rds_handshake_drop_npaths(hdr->exthdr);
+}
+
+void rds_message_untell(struct rds_message *m)
+{
+	message_untell(m->tx.hdr);
+}
+
 bool rds_message_renew_header(struct rds_message *m)
 {
 	struct rds_wire_header *hdr = netdev_alloc_frag(HDR_SIZE);
@@ -271,7 +283,7 @@ bool rds_message_renew_header(struct rds_message *m)
 	*hdr = *m->tx.hdr;
 	hdr->seq = cpu_to_be64(m->seq);
 	hdr->flags |= RDS_WIRE_F_RETRANSMITTED;
-	rds_message_drop_ack(hdr);
+	message_untell(hdr);
 	page = virt_to_head_page(hdr);
 	put_page(m->tx.bv[0].bv_page);
 	bvec_set_page(&m->tx.bv[0], page, HDR_SIZE,

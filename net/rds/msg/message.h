@@ -141,6 +141,12 @@ struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport,
  */
 void rds_message_free(struct rds_message *m);
 
+/*
+ * A message that was not begun goes over another connection: take out of its
+ * header what was for the last one.
+ */
+void rds_message_untell(struct rds_message *m);
+
 /**
  * rds_message_renew_header - give a message that is sent again another header
  * @m: message, begun over an earlier connection

@@ -108,7 +108,7 @@ bool rds_ext_append(u8 area[RDS_EXTHDR_SPACE], unsigned int *used,
 /**
  * rds_handshake_build() - write the extension area of a handshake ping or pong
  * @area: extension area, of which every byte is written
- * @npaths: number of paths that this host supports
+ * @npaths: number of paths that this host supports, 0 to say nothing of it
  * @gen: generation number of this host, not 0
  * @sport_idx: whether the TCP source ports of this host tell the number of the
  *	path
@@ -128,7 +128,8 @@ void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
 
 	memset(area, 0, RDS_EXTHDR_SPACE);
 	rds_store_be16(body, npaths);
-	rds_ext_append(area, &used, RDS_EXT_NPATHS, body);
+	if (npaths)
+		rds_ext_append(area, &used, RDS_EXT_NPATHS, body);
 	rds_store_be32(body, gen);
 	rds_ext_append(area, &used, RDS_EXT_GEN_NUM, body);
 	if (sport_idx)
@@ -136,6 +137,23 @@ void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
 	rds_store_be32(body, caps);
 	if (caps)
 		rds_ext_append(area, &used, RDS_EXT_CAP_BITS, body);
+}
+
+/**
+ * rds_handshake_drop_npaths() - take the number of paths out of a handshake
+ * @area: extension area by rds_handshake_build(); others are not changed
+ *
+ * A handshake that is sent again may reach another host at the same address,
+ * which must not hear of several paths.
+ */
+void rds_handshake_drop_npaths(u8 area[RDS_EXTHDR_SPACE])
+{
+	enum { GONE = 1 + 2 };
+
+	if (area[0] != RDS_EXT_NPATHS)
+		return;
+	memmove(area, area + GONE, RDS_EXTHDR_SPACE - GONE);
+	memset(area + RDS_EXTHDR_SPACE - GONE, 0, GONE);
 }
 
 /**

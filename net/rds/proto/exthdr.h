@@ -98,6 +98,7 @@ static inline unsigned int rds_handshake_index(const struct rds_handshake *hs)
 
 void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
 			 bool sport_idx, u32 caps);
+void rds_handshake_drop_npaths(u8 area[RDS_EXTHDR_SPACE]);
 void rds_handshake_parse(const u8 area[RDS_EXTHDR_SPACE],
 			 struct rds_handshake *out);
 

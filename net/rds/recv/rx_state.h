@@ -5,7 +5,8 @@
  * One context at a time delivers the messages of a path (include/net/rds/rx.h),
  * and only that context changes the state here, so there is no lock.  Between
  * two connections, and at the end of the path, the holder of the path's control
- * mutex changes the state; so does rds_path_peer_gen() before the path is up.
+ * mutex changes the state; so do rds_path_peer_gen() and rds_path_up() before
+ * the path is up.
  * No path writes another's.  Dumps read `expected` at any time.
  */
 #ifndef _RDS_RECV_RX_STATE_H
@@ -54,6 +55,8 @@ struct rds_probe_vtable {
  * @begun: one of them had a number, and was no duplicate
  * @misplaced: the present connection belongs to another path of the peer: its
  *	messages are dropped, and come again over another connection
+ * @astray: the present connection belongs to another path of a peer that counts
+ *	paths: its messages are delivered, and their numbers are forgotten
  * @mapped: the path is counted as a source of @fmap, see rds_cong_source_add()
  * @by_number: the peer takes acknowledgements by number over the present
  *	connection, and its numbers never fall
@@ -76,6 +79,7 @@ struct rds_rx_state {
 	bool				heard;
 	bool				begun;
 	bool				misplaced;
+	bool				astray;
 	bool				mapped;
 	bool				by_number;
 	bool				ack_armed;
@@ -108,6 +112,9 @@ static inline void rds_rx_state_end(struct rds_rx_state *rx)
 	rx->by_number = false;
 	rx->begun = false;
 	rx->misplaced = false;
+	if (rx->astray)
+		rds_rx_state_forget(rx);
+	rx->astray = false;
 	rds_rx_state_paid(rx);
 }
 
@@ -133,6 +140,7 @@ static inline void rds_rx_state_init(struct rds_rx_state *rx,
 	rx->heard = false;
 	rx->mapped = false;
 	rx->gen = 0;
+	rx->astray = false;
 	rx->ack_armed = false;
 	rds_rx_state_forget(rx);
 	rds_rx_state_end(rx);

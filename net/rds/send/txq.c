@@ -221,6 +221,20 @@ static void txq_keep_no_more(struct rds_txq *txq, struct rds_message *m)
 	m->flags &= ~RDS_MSG_KEPT;
 }
 
+/* Probes that wait say nothing that was for the last connection. */
+static void txq_untell_probes(struct rds_txq *txq)
+{
+	struct rds_message *m;
+
+	lockdep_assert_held(&txq->lock);
+	if (!txq->nr_probes)
+		return;
+	list_for_each_entry(m, &txq->queue, tx.list) {
+		if (m->flags & RDS_MSG_PROBE)
+			rds_message_untell(m);
+	}
+}
+
 /*
  * Messages that were begun get another header, which flags them as
  * retransmitted, before they are handed over again; the others are not changed.
@@ -253,12 +267,13 @@ void rds_txq_rewind(struct rds_txq *txq)
 		}
 		m->tx.end = 0;
 		if (!(m->flags & RDS_MSG_STARTED))
-			rds_message_drop_ack(m->tx.hdr);
+			rds_message_untell(m);
 		if (txq_needs_header(m)) {
 			m->flags |= RDS_MSG_AGAIN;
 			txq->nr_again++;
 		}
 	}
+	txq_untell_probes(txq);
 	list_splice(&again, &txq->queue);
 	txq->fence = fence;
 	if (fence)

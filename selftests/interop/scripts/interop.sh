@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# interop.sh STACK_A STACK_B: runs in both guests; ping, exchange, congestion and forced resets
-# over IPv4 and IPv6. After a reset a message from ours to in-tree may be missing only if in-tree's
-# TCP had acknowledged it; one from in-tree to ours only if our TCP had not, because in-tree
-# sometimes does not retransmit such a message. rds-xchg watches the acknowledgements on the wire.
+# interop.sh STACK_A STACK_B [PATHS USED]: runs in both guests; ping, exchange, congestion and forced
+# resets over IPv4 and IPv6. With PATHS ours has so many paths, several flows use them, and there are
+# USED connections. After a reset a message from ours to in-tree may be missing only if in-tree's TCP
+# had acknowledged it; one from in-tree to ours only if our TCP had not, because in-tree sometimes
+# does not retransmit such a message. rds-xchg watches the acknowledgements on the wire.
 set -u
 . selftests/lib/lib.sh
 
@@ -41,6 +42,15 @@ run_xchg() {
 		--timeout "$limit" --stuck "$((30 * ${RDS_SLOW:-1}))" $tolerate "$@" "$self" "$peer"
 }
 
+# With several paths so many flows go over them.
+paths=${3:-1} used=${4:-1} streams=''
+if [ "$paths" != 1 ]; then
+	streams='--streams 16' count=$((count / 8)) reset_count=$((reset_count / 4))
+	case "$RDS_STACK" in
+	ours*) echo "$paths" >/proc/sys/net/rds/paths ;;
+	esac
+fi
+
 # In-tree as receiver sometimes leaves a port's bit set in the map it sends. When rds-xchg sees that
 # on the wire (exit status 3), the run is repeated on another port, and the number of abandoned runs
 # is printed.
@@ -58,8 +68,20 @@ congestion() {
 	return $rc
 }
 
-# Four results for each family
-plan $((2 * 4))
+# paths_used PEER: are there as many connections to the peer as there should be?
+paths_used() {
+	[ "$paths" = 1 ] && return
+	[ "$fam" = 4 ] || set -- "[$1]"
+	set -- "$(ss -Htn state established "dst $1 and ( dport = 16385 or sport = 16385 )" | wc -l)"
+	if [ "$1" = "$used" ]; then
+		ok "interop.v$fam.paths"
+	else
+		not_ok "interop.v$fam.paths" "$1 connections, not $used"
+	fi
+}
+
+# Four results for each family, five with several paths
+if [ "$paths" = 1 ]; then plan $((2 * 4)); else plan $((2 * 5)); fi
 modprobe -q tcp_diag || :
 barrier up 90
 for fam in 4 6; do
@@ -75,11 +97,12 @@ for fam in 4 6; do
 	[ "$fam$RDS_GUEST" = 4b ] || [ "$fam$RDS_GUEST" = 6a ] || barrier first$fam
 	# Buffers so large that only the congestion test congests a port
 	big="--sndbuf 2097152 --rcvbuf 67108864"
-	check "interop.v$fam.exchange" run_xchg "interop.v$fam.exchange" $((base + 1)) \
-		--count $count --seed $((fam * 1000 + 1)) $big
+	check "interop.v$fam.exchange" run_xchg "interop.v$fam.exchange" $((base + 30)) \
+		--count $count --seed $((fam * 1000 + 1)) $streams $big
+	paths_used "$peer"
 	check "interop.v$fam.congestion" congestion
-	check "interop.v$fam.resets" run_xchg "interop.v$fam.resets" $((base + 3)) $big \
+	check "interop.v$fam.resets" run_xchg "interop.v$fam.resets" $((base + 60)) $big \
 		--count $reset_count --seed $((fam * 1000 + 3)) --max-bytes 4000000000 \
-		--resets $resets $lossy
+		--resets $resets $streams $lossy
 done
 exit $LIB_FAILED
