@@ -152,6 +152,30 @@ static void handshake_bytes(void)
 	EXPECT(!memcmp(area, acks, sizeof(area)), "with CAP_BITS");
 }
 
+/* A peer that may not count paths, or not any more, hears no number of them. */
+static void handshake_no_npaths(void)
+{
+	static const u8 ask[RDS_EXTHDR_SPACE] = AREA(6, 0, 0, 0, 9, 8, 0);
+	static const u8 all[RDS_EXTHDR_SPACE] = AREA(6, 0, 0, 0, 9, 8, 0, 7, 0,
+						     3, 5, 0);
+	static const u8 dest[RDS_EXTHDR_SPACE] = AREA(3, 1, 2, 3, 4, 5, 6, 7,
+						      8, 5, 0, 8);
+	u8 area[RDS_EXTHDR_SPACE];
+
+	memset(area, 0xff, sizeof(area));
+	rds_handshake_build(area, 0, 9, true, 0);
+	EXPECT(!memcmp(area, ask, sizeof(area)), "built without");
+	rds_handshake_drop_npaths(area);
+	EXPECT(!memcmp(area, ask, sizeof(area)), "nothing to take out");
+	rds_handshake_build(area, 8, 9, true, 0x00030500);
+	EXPECT(area[0] == RDS_EXT_NPATHS && area[14] == 0, "the largest");
+	rds_handshake_drop_npaths(area);
+	EXPECT(!memcmp(area, all, sizeof(area)), "taken out");
+	memcpy(area, dest, sizeof(area));
+	rds_handshake_drop_npaths(area);
+	EXPECT(!memcmp(area, dest, sizeof(area)), "of a message");
+}
+
 struct shake {
 	const char		*what;
 	u8			area[RDS_EXTHDR_SPACE];
@@ -220,6 +244,7 @@ UNIT_CASES(
 	{ "exthdr.append_fits_or_not", append_fits_or_not },
 	{ "exthdr.append_refuses_unknown", append_refuses_unknown },
 	{ "exthdr.handshake_bytes", handshake_bytes },
+	{ "exthdr.handshake_no_npaths", handshake_no_npaths },
 	{ "exthdr.handshake_parse", handshake_parse },
 	{ "exthdr.handshake_acks", handshake_acks },
 );
