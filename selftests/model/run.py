@@ -49,6 +49,11 @@ SMALL = (
     ("greet.repeats_unflagged_is_found", "greet", ("MISTAKE_UNFLAGGED",), True),
     ("greet.greeting_unflagged_is_found", "greet", ("MISTAKE_FIRST",), True),
     ("greet.decided_too_soon_is_found", "greet", ("MISTAKE_DECIDED",), True),
+    ("counted.two_losses_and_a_restart", "counted", (), False),
+    ("counted.strays_forgotten_is_found", "counted", ("MISTAKE_STRAYS",), True),
+    ("counted.raise_among_pings_is_found", "counted", ("MISTAKE_PINGS",), True),
+    ("counted.kept_over_a_loss_is_found", "counted", ("MISTAKE_KEPT",), True),
+    ("counted.patient_for_ever_is_found", "counted", ("MISTAKE_PATIENT",), True),
 )
 LARGE = (
     ("send.three_losses_and_two_restarts", "send", ("LOSSES=3", "RESTARTS=2"), False),
@@ -56,6 +61,8 @@ LARGE = (
     ("receive.four_losses", "receive", ("MESSAGES=4", "LOSSES=4"), False),
     ("ack.three_losses_and_four_restarts", "ack",
      ("LOSSES=3", "SENDER_RESTARTS=2", "RECEIVER_RESTARTS=2"), False),
+    ("counted.three_losses_and_two_restarts", "counted", ("LOSSES=3", "RESTARTS=2", "PEER_PINGS=2"),
+     False),
     ("greet.three_messages", "greet", ("MESSAGES=3", "RECEIVER_RESTARTS=2"), False),
     ("greet.address_moves", "greet", ("OLD_PEERS=0", "MOVES=2"), False),
     ("greet.address_moves_to_old_fails", "greet",
