@@ -90,6 +90,7 @@ nic() {
 network() {
 	[ -n "${RDS_SELF4:-}" ] || return 0
 	modprobe -q virtio_net
+	modprobe -q e1000 || :
 	nic "$RDS_MAC0" rds0 "$RDS_SELF4/24" "$RDS_SELF6/64"
 	nic "$RDS_MAC1" ctl0 "$RDS_CTLSELF/24"
 }
