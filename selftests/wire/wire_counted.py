@@ -215,6 +215,21 @@ def counted_dials(c):
     spread(p, paths, r, b'd')
 
 
+def all_dialled(c, g, port):
+    """A peer that opens all paths, from this port on, and has learned the number."""
+    several(c)
+    p = c.peer('client', up=False)
+    paths = {i: dial(p, port + i) for i in range(8)}
+    p.conn, p.auto = paths.pop(0).conn, False
+    m = p.conn.read()
+    check(m and m.is_map, 'no map came over path 0')
+    greeting(p.conn.read(), 0)
+    pong(p, g)
+    raised(p)
+    pong(p, g)
+    return p, paths
+
+
 @case('wire.counted_astray', stacks=OURS_ONLY)
 def counted_astray(c):
     """Path 3 comes alone, and A takes it for path 0 after a while. When the peer turns out to count
@@ -293,17 +308,8 @@ def counted_replaced(c):
 @case('wire.counted_replaced_astray', stacks=OURS_ONLY)
 def counted_replaced_astray(c):
     """The same, and that host dials, from a port that would be of path 3."""
-    several(c)
-    p = c.peer('client', up=False)
+    p, paths = all_dialled(c, 95, 42000)
     r = c.rds(sndbuf=1 << 20)
-    paths = {i: dial(p, 42000 + i) for i in range(8)}
-    p.conn, p.auto = paths.pop(0).conn, False
-    m = p.conn.read()
-    check(m and m.is_map, 'no map came over path 0')
-    greeting(p.conn.read(), 0)
-    pong(p, 95)
-    raised(p)
-    pong(p, 95)
     spread(p, paths, r, b'g')
     for q in list(paths.values()) + [p]:
         q.conn.reset()
@@ -328,17 +334,8 @@ def counted_replaced_astray(c):
 def counted_knocks(c):
     """All paths are down, and a message waits for another one than path 0: A, with the larger
     address, knocks for path 0."""
-    several(c)
-    p = c.peer('client', up=False)
+    p, paths = all_dialled(c, 96, 43000)
     r = c.rds(sndbuf=1 << 20)
-    paths = {i: dial(p, 43000 + i) for i in range(8)}
-    p.conn, p.auto = paths.pop(0).conn, False
-    m = p.conn.read()
-    check(m and m.is_map, 'no map came over path 0')
-    greeting(p.conn.read(), 0)
-    pong(p, 96)
-    raised(p)
-    pong(p, 96)
     spread(p, paths, r, b'i')
     port = port_of(p, paths, r)
     for q in list(paths.values()) + [p]:
