@@ -4,8 +4,8 @@
 
 Environment: KERNEL as for selftests/vm/run.py; CASES selects lines by the beginning of their names;
 HARNESS_ONLY=K, on kernel K, leaves out the lines that also run on other kernels; RDS_SHARD=N
-selects the quarter N modulo 4 of the expectations, and those in EVERY_TIME; after RDS_UNTIL no line begins,
-and the lines left have failed.
+selects the quarter N modulo 4 of the expectations, and those in EVERY_TIME; after RDS_UNTIL no line
+begins, and the lines left have failed.
 """
 
 import os

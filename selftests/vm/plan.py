@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Plans which pairs of case line and kernel CI runs: some always, the others in shards, by turns.
 
-    plan.py turn                      print "SHARD SHARDS TURN WHY", by RDS_TURN or the number of commits
+    plan.py turn                      print "SHARD SHARDS TURN WHY", by RDS_TURN or the number of
+                                      commits
     plan.py table SHARD               print when each pair runs, and the estimated times
     plan.py always KERNEL             print the lines that always run there, with those of this turn,
                                       as words for CASES
