@@ -342,6 +342,11 @@ static void conn_connect_work(struct work_struct *work)
  * an own task of rxe passes on within one host stay unsafe.  The grace period
  * is an expedited one, as an interface that goes down waits for this, with a
  * limit.
+ *
+ * While rxe changes the state it runs no task.  A packet that it accepted
+ * before, and that it queues behind the emptying of the queues, has nobody who
+ * takes it: its reference would hold up the end of the queue pair for 50 s.  So
+ * the queues are emptied once more when no such packet can come.
  */
 static void conn_shut_qp(const struct rds_rdma_conn *conn)
 {
@@ -351,6 +356,7 @@ static void conn_shut_qp(const struct rds_rdma_conn *conn)
 		return;
 	ib_modify_qp(conn->qp, &attr, IB_QP_STATE);
 	synchronize_rcu_expedited();
+	ib_modify_qp(conn->qp, &attr, IB_QP_STATE);
 }
 
 /*
