@@ -6,6 +6,7 @@
 #include <linux/init.h>
 #include <linux/module.h>
 
+#include "access.h"
 #include "cong/map.h"
 #include "conn/conn.h"
 #include "ctl/ctl.h"
@@ -13,6 +14,7 @@
 #include "msg/incoming.h"
 #include "msg/message.h"
 #include "netns.h"
+#include "peers.h"
 #include "proto/plat.h"
 #include "sock/calls.h"
 #include "sock/state.h"
@@ -31,6 +33,8 @@ static int __net_init rds_net_init(struct net *net)
 	int ret;
 
 	rn->net = net;
+	spin_lock_init(&rn->reports_lock);
+	rds_access_net_init(rn);
 	rn->counters = alloc_percpu(struct rds_counters);
 	if (!rn->counters)
 		return -ENOMEM;
@@ -75,6 +79,7 @@ static void __net_exit rds_net_exit(struct net *net)
 	rds_conn_net_exit(rn);
 	rds_bind_net_exit(rn);
 	rds_cong_net_exit(rn);
+	rds_peers_net_exit(rn);
 	WARN_ON_ONCE(atomic_read(&rn->nr_sockets));
 	free_percpu(rn->counters);
 }

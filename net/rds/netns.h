@@ -9,14 +9,18 @@
 
 #include <linux/atomic.h>
 #include <linux/percpu.h>
+#include <linux/seqlock.h>
+#include <linux/spinlock.h>
 #include <net/net_namespace.h>
 
 #include <net/rds/stats.h>
 
 struct ctl_table_header;
+struct rds_addrs_table;
 struct rds_bind_table;
 struct rds_cong_table;
 struct rds_conn_table;
+struct rds_peers;
 struct rds_use;
 
 /* Counters of one namespace and CPU */
@@ -36,6 +40,12 @@ struct rds_counters {
  * @ping_enable: whether pings and handshakes are answered
  * @paths: number of paths to a peer that has several as well, 1 to
  *	RDS_MAX_PATHS; a number between two powers of two counts as the smaller
+ * @paths_old: the same with a peer that counts paths and does not show which
+ *	path a connection is; never more than @paths
+ * @heartbeat_interval: time for a sign of life of a peer that acknowledges by
+ *	number, in ms
+ * @heartbeat_limit: number of such times without a sign of life after which a
+ *	connection is given up; 0: the transport decides
  */
 struct rds_net_sysctl {
 	unsigned long	reconnect_min;
@@ -44,6 +54,25 @@ struct rds_net_sysctl {
 	int		max_unacked_bytes;
 	int		ping_enable;
 	int		paths;
+	int		paths_old;
+	int		heartbeat_interval;
+	int		heartbeat_limit;
+};
+
+/**
+ * struct rds_access - who may use RDS in a namespace; see access.h
+ * @level: enum rds_access_level
+ * @lock: guards @group_low and @group_high, and writers of @level
+ * @group_low: first group of the range, a number in the user namespace that
+ *	owns the network namespace
+ * @group_high: last group of the range, such a number; a range that ends before
+ *	it begins is empty
+ */
+struct rds_access {
+	int		level;
+	seqlock_t	lock;
+	gid_t		group_low;
+	gid_t		group_high;
 };
 
 /**
@@ -53,9 +82,13 @@ struct rds_net_sysctl {
  * @bind: bound sockets, of sock/
  * @cong: congestion maps, of cong/
  * @conns: connections, of conn/
+ * @addrs: addresses of this host that belong together, of conn/
+ * @reports_lock: guards what sockets are told of peers, see sock/report.h
  * @uses: use of transports by sockets, indexed by type of transport, of
  *	xprt/use.c
  * @sysctl: settings, of ctl/
+ * @access: who may use RDS here, of access.c
+ * @peers: networks that peers may come from, of peers.c
  * @sysctl_header: registration of @sysctl
  * @nr_sockets: number of sockets
  * @nr_conns: number of connections, in the table or out of it
@@ -72,8 +105,12 @@ struct rds_net {
 	struct rds_bind_table		*bind;
 	struct rds_cong_table		*cong;
 	struct rds_conn_table		*conns;
+	struct rds_addrs_table		*addrs;
+	spinlock_t			reports_lock;
 	struct rds_use			*uses;
 	struct rds_net_sysctl		sysctl;
+	struct rds_access		access;
+	struct rds_peers __rcu		*peers;
 	struct ctl_table_header		*sysctl_header;
 	atomic_t			nr_sockets;
 	atomic_t			nr_conns;

@@ -43,6 +43,7 @@ struct sk_buff;
 /**
  * struct rds_rx_batch - state of one run of received messages
  * @path: path of the messages
+ * @acked: position that rds_rx_acked() reported, 0 once it is applied
  * @nr_wake: number of entries of @wake
  * @wake: sockets that got messages; rds_rx_end() wakes each of them once
  *
@@ -50,12 +51,29 @@ struct sk_buff;
  */
 struct rds_rx_batch {
 	struct rds_path		*path;
+	u64			acked;
 	unsigned int		nr_wake;
 	struct rds_sock		*wake[RDS_RX_BATCH_WAKE];
 };
 
 void rds_rx_begin(struct rds_rx_batch *batch, struct rds_path *path);
 void rds_rx_end(struct rds_rx_batch *batch);
+
+/**
+ * rds_rx_acked - report a position that the peer has acknowledged ahead of the
+ * messages of a batch
+ * @batch: open batch that has no message yet
+ * @pos: as for rds_path_acked(), whose place this takes
+ *
+ * The core applies the position together with an acknowledgement of the peer's
+ * core in one of the messages, at the latest at rds_rx_end().  A transport that
+ * always reports what came with received bytes in this way may leave positions
+ * up to rds_tx_batch.quiet to the next report.
+ */
+static inline void rds_rx_acked(struct rds_rx_batch *batch, u64 pos)
+{
+	batch->acked = pos;
+}
 
 /**
  * rds_rx_alloc - allocate a message that the transport fills

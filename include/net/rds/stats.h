@@ -59,8 +59,8 @@ struct rds_stats {
 #define RDS_NR_STATS	(sizeof(struct rds_stats) / sizeof(u64))
 
 /*
- * Reasons why a path was lost or input was not used: identifier, and name in
- * /proc/net/rds/drops
+ * Reasons why a path was lost, input was not used, or a process was refused:
+ * identifier, and name in /proc/net/rds/drops
  */
 #define RDS_DROP_REASONS(_)		\
 	_(BAD_LENGTH,	"bad_length")	\
@@ -95,9 +95,17 @@ struct rds_stats {
 	_(REMOTE_ACCESS, "remote_access") \
 	_(TERMINATED,	"terminated")	\
 	_(DEVICE_GONE,	"device_gone")	\
-	_(ADDR_GONE,	"address_gone")
+	_(ADDR_GONE,	"address_gone") \
+	_(NETWORK_GONE,	"network_gone") \
+	_(BAD_ADDRS,	"bad_addresses") \
+	_(BAD_JOIN,	"bad_join")	\
+	_(UNREACHABLE,	"unreachable")	\
+	_(IDLE,		"idle")		\
+	_(ACCESS_DENIED, "access_denied")	\
+	_(LOAD_DENIED,	"load_denied")	\
+	_(PEER_DENIED,	"peer_denied")
 
-/* RDS_DROP_NONE is no reason: no path was lost and no input dropped. */
+/* RDS_DROP_NONE is no reason: nothing was lost, dropped or refused. */
 enum rds_drop_reason {
 	RDS_DROP_NONE,
 #define RDS_DROP_ENUM(id, name)	RDS_DROP_##id,

@@ -51,7 +51,7 @@ struct rds_txq;
  * Raised by any change of the headers of this folder that a compiled transport
  * can notice
  */
-#define RDS_TRANSPORT_API	7
+#define RDS_TRANSPORT_API	9
 
 /*
  * Properties of a transport; the core tests these bits and never the name of a
@@ -161,6 +161,15 @@ struct rds_path {
  *	path_connect or path_attach.
  *	Context: process, may sleep, control mutex of the path held.  No
  *	transmitter is inside @xmit.
+ * @path_watch: Find out soon that a connection is dead: the peer acknowledges
+ *	messages by number and knows repeated ones, so no message is lost or
+ *	doubled if the connection is given up too early.  A connection is lost
+ *	(RDS_DROP_PEER_TIMEOUT) if the peer's transport has answered nothing for
+ *	@limit times @interval milliseconds while it should have.  An idle
+ *	connection is tried each @interval.  Until the call, and if NULL, the
+ *	transport decides.
+ *	Context: process, may sleep, control mutex of the path held; after
+ *	rds_path_up() and before path_close, once for a connection.
  * @refuse: Refuse a connection that the peer opened.  The transport owns
  *	@handle from here on.
  *	Context: process, may sleep.
@@ -194,6 +203,8 @@ struct rds_transport {
 	int (*path_connect)(struct rds_path *path);
 	void (*path_attach)(struct rds_path *path, void *handle);
 	void (*path_close)(struct rds_path *path, bool graceful);
+	void (*path_watch)(struct rds_path *path, unsigned int interval,
+			   unsigned int limit);
 	void (*refuse)(struct net *net, void *handle);
 
 	enum rds_tx_result (*xmit)(struct rds_path *path,

@@ -60,12 +60,15 @@ struct rds_tx_msg {
  * @cur: first message that is not completely taken, or NULL if all messages are
  * @off: bytes of @cur, header included, that are taken
  * @pos: position on the path of the next byte to take, for stream transports
+ * @quiet: position up to which the core does not wait for the peer to have the
+ *	bytes, see rds_rx_acked(); 0 for none
  */
 struct rds_tx_batch {
 	struct list_head	*head;
 	struct rds_tx_msg	*cur;
 	unsigned int		off;
 	u64			pos;
+	u64			quiet;
 };
 
 /**

@@ -95,6 +95,8 @@ enum rds_ext_type {
 	RDS_EXT_SPORT_IDX	= 8,
 	/* Oracle's kernel, not in handshakes: payload checksum */
 	RDS_EXT_CSUM		= 9,
+	/* this module, in data: lane of a message that another path carries */
+	RDS_EXT_LANE		= 10,
 	/* this type and larger ones end the list of elements */
 	RDS_EXT_MAX		= 16,
 };
@@ -110,9 +112,42 @@ enum rds_ext_type {
 #define RDS_CAP_BITS_LATE	0x00000200
 /* takes connections of further paths */
 #define RDS_CAP_BITS_PATHS	0x00000400
+/* takes messages of any lane over any path */
+#define RDS_CAP_BITS_LANES	0x00000800
+/* tells further addresses of the host, over path 0 */
+#define RDS_CAP_BITS_ADDRS	0x00001000
 /* index of the path that the handshake travels on */
 #define RDS_CAP_BITS_INDEX	0x00070000
 #define RDS_CAP_BITS_INDEX_SHIFT 16
+
+/* Payload of an acknowledgement of all lanes: a number of 8 bytes for each */
+#define RDS_LANES_ACK_BYTES	(RDS_MAX_PATHS * 8)
+
+/* Addresses of a host beside the one by which a peer knows it */
+#define RDS_MAX_FURTHER		(RDS_MAX_PATHS - 1)
+/* Payload of a frame that tells @n further addresses: a token, and they */
+#define RDS_ADDRS_BYTES(n)	(8 + (n) * 16)
+
+/**
+ * struct rds_wire_join - payload of the first frame between further addresses
+ * @magic: RDS_JOIN_MAGIC
+ * @token: what the receiver has told together with its addresses
+ * @from: address by which the receiver knows the sender
+ * @to: address by which the sender knows the receiver
+ */
+struct rds_wire_join {
+	__u8	magic[8];
+	__be64	token;
+	__u8	from[16];
+	__u8	to[16];
+} __packed;
+
+#define RDS_JOIN_MAGIC		"RDS JOIN"
+
+static_assert(offsetof(struct rds_wire_join, token) == 8);
+static_assert(offsetof(struct rds_wire_join, from) == 16);
+static_assert(offsetof(struct rds_wire_join, to) == 32);
+static_assert(sizeof(struct rds_wire_join) == 48);
 
 /* Longest body of a known element: RDMA_DEST, RDMA_BYTES and CSUM */
 #define RDS_EXT_BODY_MAX	8

@@ -25,6 +25,17 @@
 #define SO_RDS_TRANSPORT		8
 #define SO_RDS_MSG_RXPATH_LATENCY	10
 
+/*
+ * Milliseconds (int) for which messages of the socket wait for a peer that
+ * cannot be reached; 0, the default: for ever.  Then they are dropped, and
+ * RDS_CMSG_RDMA_STATUS reports their number as the token, with the status
+ * RDS_RDMA_DROPPED and the address of the peer as the name.  While the option
+ * is set, the restart of a peer that the socket has sent to is reported in the
+ * same way, with the token 0 and the status RDS_RDMA_RESTARTED.  Only this
+ * implementation has the option.
+ */
+#define RDS_PEER_TIMEOUT		9000
+
 /* Values of SO_RDS_TRANSPORT; RDS_TRANS_NONE can be read only. */
 #define RDS_TRANS_IB			0
 #define RDS_TRANS_GAP			1
@@ -343,6 +354,8 @@ struct rds_rdma_notify {
 #define RDS_RDMA_CANCELED		2
 #define RDS_RDMA_DROPPED		3
 #define RDS_RDMA_OTHER_ERROR		4
+/* Only with RDS_PEER_TIMEOUT */
+#define RDS_RDMA_RESTARTED		9000
 
 #define RDS_MAX_ZCOOKIES		8
 

@@ -2,6 +2,7 @@
 /* Congestion maps; cong/map.h has the rules. */
 #include <linux/hashtable.h>
 #include <linux/jhash.h>
+#include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -14,6 +15,9 @@
 
 #define CONG_HASH_BITS	8
 
+/* Groups of ports, as RDS_CONG_MONITOR has them: all */
+#define ALL_GROUPS	(~0ULL)
+
 /**
  * struct rds_cong_table - maps of one namespace
  * @lock: guards the links of maps and @monitors
@@ -22,6 +26,7 @@
  *	list
  * @monitors: sockets with RDS_CONG_MONITOR
  * @wait: pollers whose send failed with ENOBUFS
+ * @seed: makes hash values that peers and users cannot choose
  * @maps: by address, RCU
  */
 struct rds_cong_table {
@@ -30,14 +35,16 @@ struct rds_cong_table {
 	unsigned int		nr_monitors;
 	struct list_head	monitors;
 	wait_queue_head_t	wait;
+	u32			seed;
 	DECLARE_HASHTABLE(maps, CONG_HASH_BITS);
 };
 
 static struct kmem_cache *cong_map_cache;
 
-static u32 cong_hash(const struct in6_addr *addr)
+static u32 cong_hash(const struct rds_cong_table *table,
+		     const struct in6_addr *addr)
 {
-	return jhash2((const u32 *)addr->s6_addr32, 4, 0);
+	return jhash2((const u32 *)addr->s6_addr32, 4, table->seed);
 }
 
 static struct rds_cong_map *cong_find(struct rds_cong_table *table,
@@ -45,7 +52,8 @@ static struct rds_cong_map *cong_find(struct rds_cong_table *table,
 {
 	struct rds_cong_map *map;
 
-	hash_for_each_possible_rcu(table->maps, map, node, cong_hash(addr)) {
+	hash_for_each_possible_rcu(table->maps, map, node,
+				   cong_hash(table, addr)) {
 		if (map->heard == heard && ipv6_addr_equal(&map->addr, addr) &&
 		    refcount_inc_not_zero(&map->refs))
 			return map;
@@ -89,7 +97,7 @@ struct rds_cong_map *rds_cong_get(struct rds_net *rn,
 	spin_lock_bh(&table->lock);
 	map = cong_find(table, addr, heard);
 	if (!map) {
-		hash_add_rcu(table->maps, &fresh->node, cong_hash(addr));
+		hash_add_rcu(table->maps, &fresh->node, cong_hash(table, addr));
 		atomic_inc(&rn->nr_maps);
 		map = fresh;
 		fresh = NULL;
@@ -148,8 +156,8 @@ static void cong_tell_monitors(struct rds_cong_table *table, u64 groups)
 	spin_unlock_bh(&table->lock);
 }
 
-/* Wake all that wait for a change of the map. */
-static void cong_updated(struct rds_cong_map *map)
+/* Wake all that wait for a change of the map in these groups of ports. */
+static void cong_updated(struct rds_cong_map *map, u64 groups)
 {
 	struct rds_cong_table *table = map->rn->cong;
 
@@ -163,7 +171,7 @@ static void cong_updated(struct rds_cong_map *map)
 		wake_up_all(&map->wait);
 	if (wq_has_sleeper(&table->wait))
 		wake_up_all(&table->wait);
-	cong_tell_monitors(table, ~0ULL);
+	cong_tell_monitors(table, groups);
 }
 
 /* Write one bit.  Returns false without memory. */
@@ -176,10 +184,12 @@ static bool cong_flip(struct rds_cong_map *map, u16 port, bool on,
 	bits = on ? cong_bits(map) : rcu_dereference_protected(map->bits, true);
 	if (!bits)
 		return !on;
-	if (on)
+	if (on) {
+		map->groups |= BIT_ULL(port % 64);
 		*flipped = !test_and_set_bit_le(port, bits);
-	else
+	} else {
 		*flipped = test_and_clear_bit_le(port, bits);
+	}
 	return true;
 }
 
@@ -195,33 +205,73 @@ bool rds_cong_set(struct rds_cong_map *map, u16 port, bool on)
 			sub->fn(sub, port, on);
 	}
 	spin_unlock_bh(&map->lock);
-	if (flipped && atomic_read(&map->local_senders))
-		cong_updated(map);
+	if (flipped && READ_ONCE(map->local_senders))
+		cong_updated(map, ALL_GROUPS);
 	return done;
 }
 
-/* Replace all bits by those of @wire.  Returns false without memory. */
-static bool cong_copy(struct rds_cong_map *map, const u8 *wire)
+/*
+ * The groups in which a port becomes free with @wire, which has ports of
+ * @groups.  Mostly one port changes, and the two maps need not be compared.
+ */
+static u64 cong_cleared(const struct rds_cong_map *map,
+			const unsigned long *bits, const u8 *wire, u64 groups)
+{
+	lockdep_assert_held(&map->lock);
+	if (!(map->groups & groups))
+		return map->groups;
+	return rds_congmap_cleared_groups((const u8 *)bits, wire);
+}
+
+/* No port was congested, so that none becomes free.  False without memory. */
+static bool cong_fill(struct rds_cong_map *map, const u8 *wire)
 {
 	unsigned long *bits = rcu_dereference_protected(map->bits, true);
 
 	lockdep_assert_held(&map->lock);
-	if (!bits && rds_congmap_any(wire))
-		bits = cong_bits(map);
+	if (!bits && !rds_congmap_groups(wire))
+		return true;
+	bits = cong_bits(map);
 	if (bits)
+		map->groups = rds_congmap_copy((u8 *)bits, wire);
+	return bits;
+}
+
+/*
+ * Replace all bits by those of @wire, and set @cleared to the groups in which a
+ * port became free.  Returns false without memory.
+ */
+static bool cong_copy(struct rds_cong_map *map, const u8 *wire, u64 *cleared)
+{
+	unsigned long *bits = rcu_dereference_protected(map->bits, true);
+	u64 groups;
+
+	lockdep_assert_held(&map->lock);
+	*cleared = 0;
+	if (!map->groups)
+		return cong_fill(map, wire);
+	groups = rds_congmap_groups(wire);
+	*cleared = cong_cleared(map, bits, wire, groups);
+	if (groups)
 		memcpy(bits, wire, RDS_CONG_MAP_BYTES);
-	return bits || !rds_congmap_any(wire);
+	else
+		memset(bits, 0, RDS_CONG_MAP_BYTES);
+	map->groups = groups;
+	return true;
 }
 
 bool rds_cong_receive(struct rds_cong_map *map, const u8 *wire)
 {
+	u64 cleared = 0;
 	bool done;
 
 	spin_lock_bh(&map->lock);
-	done = map->mirrors || cong_copy(map, wire);
+	done = map->mirrors || cong_copy(map, wire, &cleared);
 	spin_unlock_bh(&map->lock);
 	rds_stats_inc(map->rn, cong_update_received);
-	cong_updated(map);
+	/* A peer may send any number of maps that free no port. */
+	if (cleared)
+		cong_updated(map, cleared);
 	return done;
 }
 
@@ -229,6 +279,7 @@ bool rds_cong_receive(struct rds_cong_map *map, const u8 *wire)
 static void cong_clear(struct rds_cong_map *map)
 {
 	lockdep_assert_held(&map->lock);
+	map->groups = 0;
 	if (rcu_access_pointer(map->bits))
 		memset(rcu_dereference_protected(map->bits, true), 0,
 		       RDS_CONG_MAP_BYTES);
@@ -251,7 +302,7 @@ void rds_cong_source_del(struct rds_cong_map *map)
 		cong_clear(map);
 	spin_unlock_bh(&map->lock);
 	if (last)
-		cong_updated(map);
+		cong_updated(map, ALL_GROUPS);
 }
 
 /* Copy a changed bit of a mirrored map, under the lock of that map. */
@@ -269,7 +320,7 @@ static void cong_mirror_fn(struct rds_cong_subscriber *sub, u16 port, bool on)
 	spin_unlock(&to->lock);
 	/* A mirror of another connection may have copied the bit before. */
 	if (flipped)
-		cong_updated(to);
+		cong_updated(to, ALL_GROUPS);
 }
 
 void rds_cong_mirror_init(struct rds_cong_mirror *mirror,
@@ -286,17 +337,18 @@ static void cong_mirror_start(struct rds_cong_mirror *mirror)
 	struct rds_cong_map *to = mirror->to;
 	const unsigned long *bits =
 		rcu_dereference_protected(mirror->from->bits, true);
+	u64 cleared;
 
 	lockdep_assert_held(&mirror->from->lock);
 	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
 	to->mirrors++;
 	if (!bits)
 		cong_clear(to);
-	else if (!cong_copy(to, (const u8 *)bits))
+	else if (!cong_copy(to, (const u8 *)bits, &cleared))
 		rds_drop(to->rn->net, RDS_DROP_NO_MEMORY);
 	spin_unlock(&to->lock);
 	list_add_tail(&mirror->sub.node, &mirror->from->subscribers);
-	cong_updated(to);
+	cong_updated(to, ALL_GROUPS);
 }
 
 static void cong_mirror_stop(struct rds_cong_mirror *mirror)
@@ -307,7 +359,7 @@ static void cong_mirror_stop(struct rds_cong_mirror *mirror)
 	if (!--mirror->to->mirrors)
 		cong_clear(mirror->to);
 	spin_unlock(&mirror->to->lock);
-	cong_updated(mirror->to);
+	cong_updated(mirror->to, ALL_GROUPS);
 }
 
 void rds_cong_mirror_set(struct rds_cong_mirror *mirror, bool on)
@@ -395,6 +447,7 @@ int rds_cong_net_init(struct rds_net *rn)
 	INIT_LIST_HEAD(&table->monitors);
 	init_waitqueue_head(&table->wait);
 	hash_init(table->maps);
+	table->seed = get_random_u32();
 	rn->cong = table;
 	return 0;
 }
@@ -407,7 +460,7 @@ void rds_cong_net_exit(struct rds_net *rn)
 
 int __init rds_cong_init(void)
 {
-	cong_map_cache = KMEM_CACHE(rds_cong_map, 0);
+	cong_map_cache = KMEM_CACHE(rds_cong_map, SLAB_ACCOUNT);
 	return cong_map_cache ? 0 : -ENOMEM;
 }
 

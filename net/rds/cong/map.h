@@ -46,7 +46,9 @@ struct rds_net;
  * @refs: references, see Lifetime
  * @bits: little-endian bitmap; NULL until a port is congested, then kept as
  *	long as the map
- * @lock: guards @subscribers, @mirrors, @sources, and writes to @bits
+ * @lock: guards @subscribers, @mirrors, @sources, @groups, and writes to @bits
+ * @groups: groups of ports in which a port may be congested; in the other
+ *	groups none is
  * @mirrors: if @heard, number of mirrors of the local map; while it is not 0,
  *	maps from peers are ignored
  * @sources: if @heard, number of paths over which the peer sent its map and may
@@ -55,7 +57,7 @@ struct rds_net;
  * @subscribers: called for each change: connections from this address, which
  *	send the map to their peers, and mirrors
  * @wait: senders that sleep until a port of this address is free
- * @local_senders: connections over loopback to this address; while it is not 0,
+ * @local_senders: a connection over loopback led to this address; from then on
  *	a change by a socket wakes senders as a received map does
  * @rcu: frees the map after a grace period
  */
@@ -67,11 +69,12 @@ struct rds_cong_map {
 	refcount_t		refs;
 	unsigned long __rcu	*bits;
 	spinlock_t		lock;
+	u64			groups;
 	unsigned int		mirrors;
 	unsigned int		sources;
 	struct list_head	subscribers;
 	wait_queue_head_t	wait;
-	atomic_t		local_senders;
+	bool			local_senders;
 	struct rcu_head		rcu;
 };
 
@@ -140,7 +143,8 @@ bool rds_cong_set(struct rds_cong_map *map, u16 port, bool on);
  * @map: heard map of the peer's address
  * @bits: RDS_CONG_MAP_BYTES in wire layout
  *
- * Changes no bit while the map is a mirror.
+ * Changes no bit while the map is a mirror.  Sleepers, pollers and monitors are
+ * woken only if a port became free.
  *
  * Context: softirq or process.
  * Return: false without memory.

@@ -9,13 +9,17 @@
 #include <linux/wait_bit.h>
 #include <net/ipv6.h>
 
+#include "conn/addrs.h"
 #include "conn/conn.h"
 #include "conn/internal.h"
 #include "conn/path.h"
+#include "conn/reach.h"
 #include "msg/message.h"
 #include "netns.h"
+#include "send/carry.h"
 #include "xprt/registry.h"
 #include <linux/rds.h>
+#include <net/rds/join.h>
 
 #define CONN_HASH_BITS	10
 
@@ -29,6 +33,7 @@
  * @gen: by type, the generation number that its peers are told; constant while
  *	it is @ready
  * @nr: by type, connections not yet freed
+ * @seed: makes hash values that peers and users cannot choose
  * @conns: by addresses, RCU
  */
 struct rds_conn_table {
@@ -36,6 +41,7 @@ struct rds_conn_table {
 	bool		ready[RDS_TRANS_SLOTS];
 	u32		gen[RDS_TRANS_SLOTS];
 	atomic_t	nr[RDS_TRANS_SLOTS];
+	u32		seed;
 	DECLARE_HASHTABLE(conns, CONN_HASH_BITS);
 };
 
@@ -43,10 +49,12 @@ struct workqueue_struct *rds_conn_wq;
 struct workqueue_struct *rds_tx_wq;
 static struct kmem_cache *conn_cache;
 
-static u32 conn_hash(const struct rds_path_addr *addr)
+static u32 conn_hash(const struct rds_net *rn, const struct rds_path_addr *addr)
 {
+	u32 seed = rn->conns->seed + addr->tos;
+
 	return jhash2((const u32 *)addr->faddr.s6_addr32, 4,
-		      jhash2((const u32 *)addr->laddr.s6_addr32, 4, addr->tos));
+		      jhash2((const u32 *)addr->laddr.s6_addr32, 4, seed));
 }
 
 bool rds_conn_matches(const struct rds_conn *conn,
@@ -65,7 +73,7 @@ static struct rds_conn *conn_find(struct rds_net *rn,
 	struct rds_conn *conn;
 
 	hash_for_each_possible_rcu(rn->conns->conns, conn, node,
-				   conn_hash(addr)) {
+				   conn_hash(rn, addr)) {
 		if (conn->trans == trans && rds_conn_matches(conn, addr) &&
 		    kref_get_unless_zero(&conn->ref))
 			return conn;
@@ -96,7 +104,7 @@ static void conn_map_changed(struct rds_cong_subscriber *sub, u16 port, bool on)
 	if (READ_ONCE(conn->session.same))
 		return;
 	rds_stats_inc(conn->rn, cong_update_queued);
-	if (rds_txq_due(&conn->paths[0]->txq, RDS_DUE_MAP))
+	if (rds_carry_map_due(&conn->paths[0]->txq))
 		rds_cpath_kick(conn->paths[0]);
 }
 
@@ -116,7 +124,8 @@ static bool conn_get_maps(struct rds_conn *conn)
 	if (local) {
 		conn->fmap = conn->omap;
 		conn->omap = NULL;
-		atomic_inc(&conn->fmap->local_senders);
+		/* Senders may wait for a port when the connection is gone. */
+		WRITE_ONCE(conn->fmap->local_senders, true);
 		return true;
 	}
 	conn->fmap = rds_cong_get(rn, &conn->addr.faddr, true, GFP_KERNEL);
@@ -129,9 +138,7 @@ static bool conn_get_maps(struct rds_conn *conn)
 
 static void conn_put_maps(struct rds_conn *conn)
 {
-	if (conn->fmap && conn->trans->caps & RDS_CAP_LOCAL_ONLY)
-		atomic_dec(&conn->fmap->local_senders);
-	else if (conn->fmap)
+	if (conn->fmap && !(conn->trans->caps & RDS_CAP_LOCAL_ONLY))
 		rds_cong_mirror_set(&conn->mirror, false);
 	rds_cong_put(conn->lmap);
 	rds_cong_put(conn->omap);
@@ -148,6 +155,9 @@ static void conn_free(struct rds_conn *conn)
 	rds_conn_for_each_path(conn, i, cp)
 		rds_cpath_destroy(cp);
 	conn_put_maps(conn);
+	kfree(conn->rx_lanes);
+	rds_addrs_end(conn);
+	rds_reach_end(conn);
 	kmem_cache_free(conn_cache, conn);
 	atomic_dec(&rn->nr_conns);
 	/*
@@ -192,10 +202,13 @@ static struct rds_conn *conn_alloc(struct rds_net *rn,
 	conn->rn = rn;
 	conn->trans = trans;
 	conn->addr = *addr;
-	rds_session_init(&conn->session);
 	rds_lanes_init(&conn->lanes, READ_ONCE(rn->sysctl.paths));
+	rds_session_init(&conn->session, conn->lanes.max,
+			 rds_lanes_limit(READ_ONCE(rn->sysctl.paths_old),
+					 conn->lanes.max));
 	INIT_RCU_WORK(&conn->free_work, conn_free_work);
-	if (!conn_get_maps(conn))
+	if (!rds_addrs_begin(conn) || !conn_get_maps(conn) ||
+	    !rds_conn_make_rx_lanes(conn))
 		goto fail;
 	cp = rds_cpath_create(conn, 0);
 	if (IS_ERR(cp))
@@ -225,7 +238,7 @@ static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *fresh)
 			rds_cong_subscribe(fresh->lmap, &fresh->sub);
 		kref_get(&fresh->ref);	/* the table's */
 		hash_add_rcu(table->conns, &fresh->node,
-			     conn_hash(&fresh->addr));
+			     conn_hash(rn, &fresh->addr));
 		conn = fresh;
 	}
 	return conn;
@@ -306,6 +319,28 @@ static void conn_take_offer(struct rds_conn *conn, void *arg)
 					  offer->parked.handle);
 }
 
+bool rds_path_joined(const struct rds_transport *trans, struct net *net,
+		     const struct rds_path_addr *route, u16 port,
+		     const struct rds_wire_join *join, void *handle)
+{
+	struct rds_parked parked = { handle, port };
+	struct rds_path_addr addr = {};
+	struct rds_conn *conn;
+	bool taken = false;
+
+	memcpy(&addr.laddr, join->to, sizeof(addr.laddr));
+	memcpy(&addr.faddr, join->from, sizeof(addr.faddr));
+	conn = conn_lookup(rds_net(net), trans, &addr);
+	if (conn && rds_conn_index_of(conn, port) &&
+	    rds_addrs_admit(conn, route, join))
+		taken = rds_conn_offer(conn, &parked) == RDS_OFFER_TAKEN;
+	else
+		rds_drop(net, RDS_DROP_BAD_JOIN);
+	rds_conn_put(conn);
+	return taken;
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_joined, RDS_NS);
+
 bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
 		       const struct rds_path_addr *addr, u16 port,
 		       void *handle)
@@ -360,116 +395,96 @@ void rds_conn_reap(struct rds_conn *conn)
 		rds_conn_put(conn);
 }
 
-/* Get the queued messages transmitted. */
+/*
+ * Get the queued messages transmitted, by the path that carries them until this
+ * one is up.
+ */
 static void conn_queued(struct rds_cpath *cp, enum rds_txq_state state)
 {
-	if (state == RDS_TXQ_WAITS)
+	if (state == RDS_TXQ_WAITS || state == RDS_TXQ_AWAY)
 		rds_cpath_want(cp);
-	else if (state == RDS_TXQ_MORE)
+	if (state == RDS_TXQ_MORE || state == RDS_TXQ_AWAY)
 		rds_cpath_kick(cp);
 }
 
-static void conn_add(struct rds_conn *conn, void *m)
+/* A message, and whether the only lane of the connection took it */
+struct conn_message {
+	struct rds_message	*m;
+	bool			added;
+};
+
+static void conn_add(struct rds_conn *conn, void *arg)
 {
-	rds_txq_add(&conn->paths[0]->txq, m);
+	struct conn_message *cm = arg;
+
+	cm->added = rds_txq_add(&conn->paths[0]->txq, cm->m, 1);
 }
 
 /*
- * The connection was forgotten after the lookup: send over the one in its
- * place.
+ * The connection was forgotten after the lookup: get the one in its place, and
+ * send over it, unless it has several lanes already.
  */
-static int conn_send_anew(const struct rds_conn *gone, struct rds_message *m)
+static struct rds_conn *conn_send_anew(const struct rds_conn *gone,
+				       struct rds_message *m, bool *sent)
 {
+	struct conn_message cm = { .m = m };
 	struct rds_conn *conn;
 
-	conn = conn_get_alive(gone->rn, gone->trans, &gone->addr, conn_add, m);
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
-	conn_queued(conn->paths[0], rds_txq_run(&conn->paths[0]->txq));
-	rds_conn_put(conn);
-	return 0;
+	conn = conn_get_alive(gone->rn, gone->trans, &gone->addr, conn_add,
+			      &cm);
+	*sent = cm.added;
+	if (cm.added)
+		conn_queued(conn->paths[0], rds_txq_run(&conn->paths[0]->txq));
+	return conn;
 }
 
-int rds_conn_send(struct rds_conn *conn, struct rds_message *m)
+/* @sent is false if the connection was forgotten. */
+static int conn_send_over(struct rds_conn *conn, struct rds_message *m,
+			  bool *sent)
 {
-	enum rds_txq_state state;
+	enum rds_txq_state state = RDS_TXQ_GONE;
+	struct rds_sock *user;
 	struct rds_cpath *cp;
 	unsigned int lanes;
 
 	for (;;) {
-		cp = rds_conn_lane(conn, m, &lanes);
+		cp = rds_conn_lane(conn, m, &lanes, &user);
+		if (likely(cp))
+			state = rds_txq_send(&cp->txq, m, lanes);
+		if (unlikely(user))
+			rds_flowlet_end(user, cp);
 		if (!cp)
 			break;
-		state = rds_txq_send(&cp->txq, m, lanes);
 		if (likely(state != RDS_TXQ_MOVED))
 			break;
 		rds_lanes_settle(conn);
 	}
 	if (unlikely(!cp && !READ_ONCE(conn->dead)))
 		return -ENOMEM;
-	if (unlikely(!cp || state == RDS_TXQ_GONE))
-		return conn_send_anew(conn, m);
-	conn_queued(cp, state);
+	*sent = likely(cp) && state != RDS_TXQ_GONE;
+	if (likely(*sent))
+		conn_queued(cp, state);
 	return 0;
 }
 
-/*
- * Is this a connection of a transport between hosts, of these addresses?  @tos
- * is a type of service as users have it.
- */
-static bool conn_is_between(const struct rds_conn *conn,
-			    const struct in6_addr *laddr,
-			    const struct in6_addr *faddr, u8 tos)
+int rds_conn_send(struct rds_conn *conn, struct rds_message *m)
 {
-	if (conn->trans->map_tos)
-		tos = conn->trans->map_tos(tos);
-	return !(conn->trans->caps & RDS_CAP_LOCAL_ONLY) &&
-	       conn->addr.tos == tos &&
-	       ipv6_addr_equal(&conn->addr.laddr, laddr) &&
-	       ipv6_addr_equal(&conn->addr.faddr, faddr);
-}
+	struct rds_conn *held = NULL, *next;
+	bool sent;
+	int rc = conn_send_over(conn, m, &sent);
 
-bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
-		    const struct in6_addr *faddr, u8 tos)
-{
-	struct rds_conn *conn;
-	bool found = false;
-	unsigned int b;
-
-	rcu_read_lock();
-	hash_for_each_rcu(rn->conns->conns, b, conn, node) {
-		if (!conn_is_between(conn, laddr, faddr, tos) ||
-		    !kref_get_unless_zero(&conn->ref))
-			continue;
-		found = true;
-		rds_conn_lose_paths(conn, RDS_DROP_LOCAL_RESET);
-		rds_conn_put(conn);
+	while (unlikely(!rc && !sent)) {
+		next = conn_send_anew(conn, m, &sent);
+		rds_conn_put(held);
+		if (IS_ERR(next))
+			return PTR_ERR(next);
+		held = next;
+		conn = next;
+		if (!sent)
+			rc = conn_send_over(conn, m, &sent);
 	}
-	rcu_read_unlock();
-	return found;
-}
-
-void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs,
-		     const struct in6_addr *laddr, const struct in6_addr *faddr,
-		     int dport)
-{
-	struct rds_conn *conn;
-	struct rds_cpath *cp;
-	unsigned int b, i;
-
-	rcu_read_lock();
-	hash_for_each_rcu(rn->conns->conns, b, conn, node) {
-		if (!ipv6_addr_equal(&conn->addr.laddr, laddr) ||
-		    (faddr && !ipv6_addr_equal(&conn->addr.faddr, faddr)))
-			continue;
-		/* Messages may move to the first path meanwhile: it is last. */
-		for (i = RDS_MAX_PATHS; i-- > 0;) {
-			cp = rds_conn_path(conn, i);
-			if (cp)
-				rds_txq_cancel(&cp->txq, rs, dport);
-		}
-	}
-	rcu_read_unlock();
+	rds_conn_put(held);
+	return rc;
 }
 
 void rds_conn_visit(struct rds_net *rn,
@@ -483,22 +498,6 @@ void rds_conn_visit(struct rds_net *rn,
 		fn(conn, arg);
 	rcu_read_unlock();
 }
-
-void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
-			enum rds_drop_reason why)
-{
-	struct rds_net *rn = rds_net(net);
-	struct rds_conn *conn;
-	unsigned int b;
-
-	rcu_read_lock();
-	hash_for_each_rcu(rn->conns->conns, b, conn, node) {
-		if (conn->trans == trans)
-			rds_conn_lose_paths(conn, why);
-	}
-	rcu_read_unlock();
-}
-EXPORT_SYMBOL_NS_GPL(rds_path_reset_all, RDS_NS);
 
 void rds_transport_net_init(const struct rds_transport *trans, struct net *net)
 {
@@ -560,6 +559,7 @@ void rds_transport_net_exit(const struct rds_transport *trans, struct net *net)
 
 	while ((conn = conn_take_any(rn, trans))) {
 		rds_lanes_settle(conn);
+		rds_reach_stop(conn);
 		rds_conn_for_each_path(conn, i, cp)
 			rds_cpath_kill(cp);
 		rds_conn_put(conn);
@@ -571,12 +571,18 @@ EXPORT_SYMBOL_NS_GPL(rds_transport_net_exit, RDS_NS);
 
 int rds_conn_net_init(struct rds_net *rn)
 {
-	struct rds_conn_table *table = kvzalloc(sizeof(*table), GFP_KERNEL);
+	struct rds_conn_table *table;
 
-	if (!table)
+	if (!rds_addrs_net_init(rn))
 		return -ENOMEM;
+	table = kvzalloc(sizeof(*table), GFP_KERNEL);
+	if (!table) {
+		rds_addrs_net_exit(rn);
+		return -ENOMEM;
+	}
 	spin_lock_init(&table->lock);
 	hash_init(table->conns);
+	table->seed = get_random_u32();
 	rn->conns = table;
 	return 0;
 }
@@ -586,11 +592,12 @@ void rds_conn_net_exit(struct rds_net *rn)
 	WARN_ON_ONCE(atomic_read(&rn->nr_conns));
 	WARN_ON_ONCE(atomic_read(&rn->paid_bytes));
 	kvfree(rn->conns);
+	rds_addrs_net_exit(rn);
 }
 
 int __init rds_conn_init(void)
 {
-	conn_cache = KMEM_CACHE(rds_conn, 0);
+	conn_cache = KMEM_CACHE(rds_conn, SLAB_ACCOUNT);
 	if (!conn_cache)
 		return -ENOMEM;
 	rds_transport_path_size(sizeof(struct rds_cpath));

@@ -6,7 +6,8 @@
  * socket that cached the connection, by a system call in progress, by each
  * path's pending work, and by the caller of a lookup.  A connection leaves the
  * table when its namespace or transport goes, or when it comes down without
- * ever having carried a message and with none waiting.  After that a lookup
+ * ever having carried a message and with none waiting; one of loopback also
+ * when nothing was sent over it for some seconds.  After that a lookup
  * gives no new reference, the paths are closed for good, and the last reference
  * frees the connection after a grace period.  A connection points to its
  * namespace without a reference: all connections of a namespace are freed
@@ -37,10 +38,28 @@
 #include "conn/lane.h"
 #include "conn/session.h"
 
+struct rds_addr_set;
 struct rds_cpath;
 struct rds_message;
 struct rds_net;
+struct rds_reach;
+struct rds_rx_lane;
 struct rds_sock;
+
+/**
+ * struct rds_conn_addrs - further addresses of both hosts
+ * @own: those of this host, or NULL if none are configured; constant
+ * @peer: those of the peer, or NULL while it has told none; RCU, replaced under
+ *	@lock
+ * @awaited: the peer is about to tell its addresses; also read without @lock
+ * @lock: innermost
+ */
+struct rds_conn_addrs {
+	struct rds_addr_set		*own;
+	struct rds_addr_set __rcu	*peer;
+	bool				awaited;
+	spinlock_t			lock;
+};
 
 /**
  * struct rds_conn - a connection
@@ -58,12 +77,17 @@ struct rds_sock;
  * @session: what is known of the peer
  * @dead: out of the table: its paths do not come up again
  * @free_work: frees the connection after a grace period, in process context
+ * @addrs: addresses that further paths may use, beside @addr
  * @lanes: over which of @paths this host sends
+ * @reach: sockets that are told of the peer, or NULL; see conn/reach.h
+ * @rx_lanes: what the peer sends over its lanes: one, or RDS_MAX_PATHS of them
+ *	if @lanes.max is more than 1
  * @paths: the paths, by index; NULL for those that were not made
  */
 struct rds_conn {
 	struct hlist_node		node;
 	struct kref			ref;
+	bool				dead;
 	struct rds_net			*rn;
 	const struct rds_transport	*trans;
 	struct rds_path_addr		addr;
@@ -73,9 +97,11 @@ struct rds_conn {
 	struct rds_cong_map		*omap;
 	struct rds_cong_mirror		mirror;
 	struct rds_session		session;
-	bool				dead;
 	struct rcu_work			free_work;
+	struct rds_conn_addrs		addrs;
 	struct rds_lanes		lanes;
+	struct rds_reach		*reach;
+	struct rds_rx_lane		*rx_lanes;
 	struct rds_cpath		*paths[RDS_MAX_PATHS];
 };
 
@@ -130,6 +156,13 @@ int rds_conn_send(struct rds_conn *conn, struct rds_message *m);
  */
 bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
 		    const struct in6_addr *faddr, u8 tos);
+
+/*
+ * Reset the connections of all peers that may not open one, see
+ * rds_access_peer().  Those that this end dials come back.  Any context but
+ * hard interrupts.
+ */
+void rds_conn_reset_denied(struct rds_net *rn);
 
 /**
  * rds_conn_cancel - drop the unacknowledged messages of a socket

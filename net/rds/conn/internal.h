@@ -5,9 +5,10 @@
 
 #include <linux/types.h>
 
+#include "conn/conn.h"
+#include "recv/rx_state.h"
 #include "send/txq.h"
 
-struct rds_conn;
 struct rds_cpath;
 struct rds_handshake;
 struct rds_message;
@@ -28,6 +29,17 @@ struct rds_cpath *rds_conn_next_path(const struct rds_conn *conn,
 /* Each path of @conn that was made: @i is its index, @cp the path. */
 #define rds_conn_for_each_path(conn, i, cp) \
 	for ((i) = 0; ((cp) = rds_conn_next_path(conn, &(i))); (i)++)
+
+/* Number of rds_conn.rx_lanes */
+static inline unsigned int rds_conn_rx_lanes(const struct rds_conn *conn)
+{
+	return conn->trans->caps & RDS_CAP_MULTIPATH && conn->lanes.max > 1 ?
+		       RDS_MAX_PATHS :
+		       1;
+}
+
+/* Make rds_conn.rx_lanes.  Process context; false without memory */
+bool rds_conn_make_rx_lanes(struct rds_conn *conn);
 
 /* Report all paths as lost, see rds_path_lost(). */
 void rds_conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why);
@@ -66,13 +78,29 @@ unsigned long rds_conn_await_answer(struct rds_cpath *cp);
  */
 unsigned long rds_conn_await_raise(struct rds_cpath *cp);
 
+/*
+ * The path is up.  Once the peer acknowledges by number, let the transport find
+ * out soon that the connection is dead: to give up one that is alive costs
+ * nothing but time.  The control mutex is held.
+ */
+void rds_conn_watch(struct rds_cpath *cp);
+
 /* Receive side, see struct rds_probe_vtable */
 void rds_conn_ping(struct rds_path *path, u16 sport);
 void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
-			bool ask, u64 have);
+			bool ask, u64 have, bool restarted);
+enum rds_gen_news rds_conn_learn(struct rds_path *path,
+				 const struct rds_handshake *hs);
+void rds_conn_heard(struct rds_path *path);
 void rds_conn_misplaced(struct rds_path *path, const struct rds_handshake *hs);
-void rds_conn_acked(struct rds_path *path, u64 seq);
+void rds_conn_acked(struct rds_path *path, unsigned int lane, u64 seq, u64 pos);
 void rds_conn_owes_ack(struct rds_path *path, bool now);
+
+/*
+ * Have acknowledgements sent that the peer takes and does not know.  Returns
+ * whether rds_txq_run() has to be called.
+ */
+bool rds_conn_has_acks(struct rds_cpath *cp);
 
 /* Send an acknowledgement, if the peer takes one and does not know it. */
 void rds_conn_ack(struct rds_cpath *cp);
@@ -83,8 +111,18 @@ void rds_conn_ack(struct rds_cpath *cp);
  */
 bool rds_parked_add(struct rds_cpath *cp, u16 port, void *handle);
 
-/* Take the oldest one that does not have to wait until the peer is known. */
-bool rds_parked_next(struct rds_cpath *cp, struct rds_parked *next);
+/*
+ * Take the oldest one that does not have to wait until the peer is known, for
+ * the path, which is down.  Sets rds_cpath.attaching in the same step, so that
+ * no other connection finds the path free.  Under rds_cpath.ctl.
+ */
+bool rds_parked_claim(struct rds_cpath *cp, struct rds_parked *next);
+
+/*
+ * Can the path have a connection that the peer opened, at once or when its
+ * present one is closed, and is none waiting for that?  Any context.
+ */
+bool rds_cpath_is_free(struct rds_cpath *cp);
 
 /*
  * Is there one that does not have to wait?  Those of other paths go there
@@ -103,8 +141,39 @@ unsigned long rds_parked_judge(struct rds_cpath *cp);
 void rds_parked_refuse(struct rds_cpath *cp, const struct rds_parked *parked);
 void rds_parked_drop(struct rds_cpath *cp);
 
-/* Make a message that is due, see rds_txq_make_fn. */
-struct rds_message *rds_conn_make(struct rds_path *path, unsigned int what);
+/*
+ * The lane goes back to its path, if it can.  The worker of the path calls
+ * this.
+ */
+void rds_lanes_return(struct rds_cpath *cp);
+
+/*
+ * The network of the path is gone: do others carry its lane, and those that it
+ * carries?  The control mutex is held.
+ */
+bool rds_lanes_spare(struct rds_cpath *cp);
+
+/**
+ * rds_flowlet_begin - choose the lane of a message
+ * @conn: connection with several lanes
+ * @m: message of a socket, not queued yet
+ * @usual: lane that its ports say
+ * @nr: number of lanes
+ * @user: set to the socket: rds_flowlet_end() has to be called once the
+ *	message is queued
+ *
+ * Context: process.  Takes rds_sock.lock.
+ * Return: the lane.
+ */
+unsigned int rds_flowlet_begin(const struct rds_conn *conn,
+			       const struct rds_message *m, unsigned int usual,
+			       unsigned int nr, struct rds_sock **user);
+
+/* The message was queued at @cp, or was not if that is NULL. */
+void rds_flowlet_end(struct rds_sock *user, const struct rds_cpath *cp);
+
+/* What the queues of a path ask, and those of a path that sends no maps */
+extern const struct rds_txq_ops rds_conn_txq_ops, rds_conn_mapless_txq_ops;
 
 /*
  * A path is down and not wanted up: forget the connection if it never carried a

@@ -4,21 +4,28 @@
 #include <linux/log2.h>
 #include <linux/module.h>
 
+#include "conn/addrs.h"
 #include "conn/conn.h"
 #include "conn/internal.h"
 #include "conn/path.h"
 #include "msg/message.h"
 #include "netns.h"
+#include "send/carry.h"
 #include "send/fence.h"
+
+unsigned int rds_lanes_limit(int paths, unsigned int max)
+{
+	return rounddown_pow_of_two(clamp(paths, 1, (int)max));
+}
 
 void rds_lanes_init(struct rds_lanes *lanes, int paths)
 {
 	spin_lock_init(&lanes->lock);
-	lanes->max = rounddown_pow_of_two(clamp(paths, 1, RDS_MAX_PATHS));
+	lanes->max = rds_lanes_limit(paths, RDS_MAX_PATHS);
 	lanes->nr = 1;
 }
 
-/* The lane of a flow */
+/* The lane that the ports of a flow say */
 static unsigned int lane_of(const struct rds_message *m, unsigned int nr)
 {
 	const struct rds_wire_header *hdr = m->tx.hdr;
@@ -29,18 +36,46 @@ static unsigned int lane_of(const struct rds_message *m, unsigned int nr)
 }
 
 struct rds_cpath *rds_conn_lane(struct rds_conn *conn,
-				const struct rds_message *m, unsigned int *nr)
+				const struct rds_message *m, unsigned int *nr,
+				struct rds_sock **user)
 {
+	unsigned int lane;
+
 	*nr = READ_ONCE(conn->lanes.nr);
+	*user = NULL;
 	if (likely(*nr == 1))
 		return conn->paths[0];
-	return rds_conn_make_path(conn, lane_of(m, *nr));
+	lane = lane_of(m, *nr);
+	if (m->owner)
+		lane = rds_flowlet_begin(conn, m, lane, *nr, user);
+	return rds_conn_make_path(conn, lane);
 }
 
 void rds_lanes_settle(struct rds_conn *conn)
 {
 	spin_lock_bh(&conn->lanes.lock);
 	spin_unlock_bh(&conn->lanes.lock);
+}
+
+/*
+ * A blind peer opens connections of further paths only when it has the number.
+ * What comes before that is of path 0, whose connection it may have lost.
+ */
+bool rds_lanes_first_free(struct rds_conn *conn, unsigned int *index)
+{
+	unsigned int paths = rds_session_paths(&conn->session), i;
+	struct rds_cpath *cp;
+
+	if (READ_ONCE(conn->lanes.nr) != paths &&
+	    !rds_session_is_raised(&conn->session))
+		return false;
+	for (i = 0; i < paths; i++) {
+		cp = rds_conn_path(conn, i);
+		if (!cp || rds_cpath_is_free(cp))
+			break;
+	}
+	*index = i;
+	return i < paths;
 }
 
 unsigned int rds_conn_index_of(const struct rds_conn *conn, u16 port)
@@ -68,6 +103,26 @@ static unsigned int lanes_of_session(const struct rds_conn *conn)
 	return 1;
 }
 
+/*
+ * A blind peer would take the connection for that of a lower path that is down
+ * there.  What the peer has sent over a connection proves that it has a place.
+ */
+static bool lanes_in_turn(const struct rds_conn *conn, unsigned int index)
+{
+	const struct rds_cpath *cp;
+	unsigned int i;
+
+	if (!rds_session_is_blind(&conn->session) || !conn->paths[0]->pub.dials)
+		return true;
+	for (i = 0; i < index; i++) {
+		cp = rds_conn_path(conn, i);
+		if (!cp || rds_cpath_state(cp) != RDS_PATH_UP ||
+		    !READ_ONCE(cp->rx.heard))
+			return false;
+	}
+	return true;
+}
+
 bool rds_lanes_have(const struct rds_conn *conn, unsigned int index)
 {
 	unsigned int nr = READ_ONCE(conn->lanes.nr);
@@ -76,16 +131,19 @@ bool rds_lanes_have(const struct rds_conn *conn, unsigned int index)
 		return true;
 	/* Else the lanes fall, see lanes_fall(). */
 	return index < rds_session_paths(&conn->session) &&
-	       (nr == 1 || nr == lanes_of_session(conn));
+	       (nr == 1 || nr == lanes_of_session(conn)) &&
+	       lanes_in_turn(conn, index);
 }
 
 bool rds_lanes_dial(const struct rds_conn *conn, unsigned int index)
 {
 	const struct rds_session *s = &conn->session;
 
+	if (!index)
+		return true;
 	return rds_lanes_have(conn, index) &&
-	       (!index || !rds_session_is_counted(s) ||
-		rds_session_is_raised(s));
+	       (!rds_session_is_counted(s) || rds_session_is_raised(s)) &&
+	       !READ_ONCE(conn->addrs.awaited);
 }
 
 bool rds_lanes_need(const struct rds_cpath *first)
@@ -157,6 +215,33 @@ static void lanes_end(struct rds_conn *conn)
 		rds_path_lost(&cp->pub, RDS_DROP_WRONG_PATH);
 		/* It may be down already. */
 		rds_cpath_control(cp, 0);
+	}
+}
+
+void rds_lanes_placed(struct rds_cpath *cp)
+{
+	struct rds_cpath *other;
+	unsigned int i;
+
+	if (!cp->pub.dials || !rds_session_is_blind(&cp->conn->session))
+		return;
+	rds_conn_for_each_path(cp->conn, i, other) {
+		if (i > cp->pub.index &&
+		    rds_cpath_state(other) == RDS_PATH_DOWN)
+			rds_cpath_control(other, 0);
+	}
+}
+
+void rds_lanes_down(struct rds_cpath *cp)
+{
+	struct rds_cpath *other;
+	unsigned int i;
+
+	if (!rds_session_is_blind(&cp->conn->session))
+		return;
+	rds_conn_for_each_path(cp->conn, i, other) {
+		if (READ_ONCE(other->nr_incoming))
+			rds_cpath_control(other, 0);
 	}
 }
 
@@ -275,13 +360,23 @@ static void lanes_fall(struct rds_conn *conn)
 	lanes_raise(conn);
 }
 
-/* Make the paths of a peer that counts them; each dials if it has to. */
-static void lanes_make(struct rds_conn *conn)
+void rds_lanes_told(struct rds_conn *conn)
 {
 	struct rds_cpath *cp;
 	unsigned int i;
 
-	for (i = 1; i < READ_ONCE(conn->lanes.nr); i++) {
+	/* That of path 0 makes the paths that are kept up. */
+	rds_conn_for_each_path(conn, i, cp)
+		rds_cpath_control(cp, 0);
+}
+
+/* Make paths that are kept up; each dials if it has to. */
+static void lanes_make(struct rds_conn *conn, unsigned int nr)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	for (i = 1; i < nr; i++) {
 		cp = rds_conn_make_path(conn, i);
 		if (!cp && !READ_ONCE(conn->dead)) {
 			rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
@@ -300,10 +395,17 @@ void rds_lanes_step(struct rds_cpath *cp)
 
 	if (likely(nr == 1) || READ_ONCE(conn->dead))
 		return;
+	if (rds_carry_is_away(&cp->txq))
+		rds_lanes_return(cp);
 	if (nr != lanes_of_session(conn))
 		lanes_fall(conn);
 	else if (READ_ONCE(conn->lanes.waiting))
 		lanes_pass(conn);
-	if (!cp->pub.index && rds_session_is_raised(&conn->session))
-		lanes_make(conn);
+	if (cp->pub.index)
+		return;
+	/* A peer that counts paths cannot ask for one. */
+	if (rds_session_is_raised(&conn->session))
+		lanes_make(conn, nr);
+	else
+		lanes_make(conn, min(nr, rds_addrs_pairs(conn)));
 }

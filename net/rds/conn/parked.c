@@ -3,7 +3,9 @@
  * Connections that the peer opened and that wait until their path is free.
  *
  * Path 0 also has those of a peer that is not known yet.  Once it is known, the
- * control worker of path 0 gives each to the path that its port tells.
+ * control worker of path 0 gives each to the path that its port tells.  Those
+ * of a blind peer (conn/session.h) go to any path that is free, and to one
+ * after the other while none is.
  */
 #include "conn/conn.h"
 #include "conn/internal.h"
@@ -20,6 +22,11 @@
  * is parked
  */
 #define PROBE_TIME	(3 * HZ)
+/*
+ * A dial of this end that is older does not make it refuse a connection of the
+ * peer.
+ */
+#define CROSS_TIME	HZ
 
 bool rds_parked_add(struct rds_cpath *cp, u16 port, void *handle)
 {
@@ -46,25 +53,38 @@ static struct rds_parked parked_take(struct rds_cpath *cp, unsigned int i)
 	return taken;
 }
 
-static bool parked_any(const struct rds_cpath *cp, u16 port)
+static bool parked_any(const struct rds_cpath *cp, unsigned int i)
 {
 	return true;
 }
 
-/* Take the oldest parked connection with a port that fits. */
-static bool parked_next(struct rds_cpath *cp,
-			bool (*fits)(const struct rds_cpath *cp, u16 port),
+/* Take the oldest parked connection that fits; @i is its place in the line. */
+static bool parked_find(struct rds_cpath *cp,
+			bool (*fits)(const struct rds_cpath *cp,
+				     unsigned int i),
 			struct rds_parked *next)
 {
 	bool found = false;
 	unsigned int i;
 
-	spin_lock_bh(&cp->lock);
+	lockdep_assert_held(&cp->lock);
 	for (i = 0; i < cp->nr_incoming && !found; i++) {
-		found = fits(cp, cp->ports[i]);
+		found = fits(cp, i);
 		if (found)
 			*next = parked_take(cp, i);
 	}
+	return found;
+}
+
+static bool parked_next(struct rds_cpath *cp,
+			bool (*fits)(const struct rds_cpath *cp,
+				     unsigned int i),
+			struct rds_parked *next)
+{
+	bool found;
+
+	spin_lock_bh(&cp->lock);
+	found = parked_find(cp, fits, next);
 	spin_unlock_bh(&cp->lock);
 	return found;
 }
@@ -103,19 +123,58 @@ static bool parked_early(const struct rds_cpath *cp)
  * A peer that this host does not know may open all its paths at once, and the
  * kind of the peer comes over path 0: let the others wait for that.
  */
-static bool parked_fits(const struct rds_cpath *cp, u16 port)
+static bool parked_fits(const struct rds_cpath *cp, unsigned int i)
 {
-	return !(port % RDS_MAX_PATHS) || !parked_early(cp);
+	return !(cp->ports[i] % RDS_MAX_PATHS) || !parked_early(cp);
 }
 
-static bool parked_elsewhere(const struct rds_cpath *cp, u16 port)
+static bool parked_elsewhere(const struct rds_cpath *cp, unsigned int i)
 {
-	return rds_conn_index_of(cp->conn, port) != cp->pub.index;
+	return rds_conn_index_of(cp->conn, cp->ports[i]) != cp->pub.index;
 }
 
-bool rds_parked_next(struct rds_cpath *cp, struct rds_parked *next)
+/* Of a path that has no connection the oldest one stays, and the rest goes. */
+static bool parked_behind(const struct rds_cpath *cp, unsigned int i)
 {
-	return parked_next(cp, parked_fits, next);
+	return i || cp->state == RDS_PATH_UP;
+}
+
+bool rds_parked_claim(struct rds_cpath *cp, struct rds_parked *next)
+{
+	bool found;
+
+	lockdep_assert_held(&cp->ctl);
+	spin_lock_bh(&cp->lock);
+	found = parked_find(cp, parked_fits, next);
+	if (found)
+		WRITE_ONCE(cp->attaching, true);
+	spin_unlock_bh(&cp->lock);
+	return found;
+}
+
+bool rds_cpath_is_free(struct rds_cpath *cp)
+{
+	bool is_free;
+
+	spin_lock_bh(&cp->lock);
+	is_free = !cp->nr_incoming && cp->state != RDS_PATH_UP &&
+		  cp->state != RDS_PATH_DEAD &&
+		  (!READ_ONCE(cp->attaching) || cp->state == RDS_PATH_CLOSING);
+	spin_unlock_bh(&cp->lock);
+	return is_free;
+}
+
+/* Take a connection of another path; of a blind peer any can be another's. */
+static bool parked_misplaced(struct rds_cpath *cp, struct rds_parked *next)
+{
+	const struct rds_session *session = &cp->conn->session;
+	unsigned int index;
+
+	if (rds_session_is_blind(session))
+		return rds_lanes_first_free(cp->conn, &index) &&
+		       parked_next(cp, parked_behind, next);
+	return !cp->pub.index && rds_session_paths(session) &&
+	       parked_next(cp, parked_elsewhere, next);
 }
 
 /* Give connections of other paths to these, once the peer is known. */
@@ -124,9 +183,7 @@ static void parked_sort(struct rds_cpath *cp)
 	struct rds_parked next;
 
 	lockdep_assert_held(&cp->ctl);
-	if (cp->pub.index || !rds_session_paths(&cp->conn->session))
-		return;
-	while (parked_next(cp, parked_elsewhere, &next)) {
+	while (parked_misplaced(cp, &next)) {
 		if (rds_conn_offer(cp->conn, &next) != RDS_OFFER_TAKEN)
 			rds_parked_refuse(cp, &next);
 	}
@@ -142,12 +199,21 @@ bool rds_parked_any(struct rds_cpath *cp)
 	parked_sort(cp);
 	spin_lock_bh(&cp->lock);
 	for (i = 0; i < cp->nr_incoming && !fits; i++)
-		fits = parked_fits(cp, cp->ports[i]);
+		fits = parked_fits(cp, i);
 	early = cp->nr_incoming && !fits;
 	spin_unlock_bh(&cp->lock);
 	if (early)
 		rds_cpath_control(cp, SORT_TIME);
 	return fits;
+}
+
+/* The present connection is alive: the parked one does not belong here. */
+static void parked_leave(struct rds_cpath *cp, const struct rds_parked *parked)
+{
+	if (rds_conn_pass_on(cp, parked) == RDS_OFFER_TAKEN)
+		return;
+	rds_drop(cp->pub.net, RDS_DROP_PEER_PARKED);
+	rds_parked_refuse(cp, parked);
 }
 
 /*
@@ -156,8 +222,9 @@ bool rds_parked_any(struct rds_cpath *cp)
  * map sent now makes the peer's TCP acknowledge or reset, and only an
  * acknowledgement of this map proves that the present connection is alive.  The
  * parked connection may hold messages that TCP has acknowledged, so it is
- * refused only with that proof.  Returns the time until the next look, in
- * jiffies, 0 for none.
+ * refused only with that proof; that of a blind peer, which may have lost
+ * another path, only when there is the proof of all paths.  Returns the time
+ * until the next look, in jiffies, 0 for none.
  */
 unsigned long rds_parked_judge(struct rds_cpath *cp)
 {
@@ -171,9 +238,8 @@ unsigned long rds_parked_judge(struct rds_cpath *cp)
 		rds_cpath_kick(cp);
 	} else if (rds_txq_probe_acked(&cp->txq)) {
 		WRITE_ONCE(cp->probing, false);
-		rds_drop(cp->pub.net, RDS_DROP_PEER_PARKED);
-		if (rds_parked_next(cp, &next))
-			rds_parked_refuse(cp, &next);
+		if (parked_next(cp, parked_fits, &next))
+			parked_leave(cp, &next);
 		rds_cpath_control(cp, 0);
 		return 0;
 	} else if (time_after_eq(jiffies, cp->probe_until)) {
@@ -181,4 +247,57 @@ unsigned long rds_parked_judge(struct rds_cpath *cp)
 		return 0;
 	}
 	return max(1L, (long)(cp->probe_until - jiffies));
+}
+
+/*
+ * The peer knocks: it has no connection to this host, although the state may be
+ * UP.
+ */
+static void parked_knocked(struct rds_cpath *cp)
+{
+	if (rds_cpath_state(cp) != RDS_PATH_UP)
+		rds_cpath_want(cp);
+	else if (rds_txq_nudge(&cp->txq))
+		rds_cpath_kick(cp);
+}
+
+/*
+ * Do both ends dial at once, and does this end's dial win?  The larger address
+ * wins, where the transport has that rule, unless its dial was probably lost,
+ * for instance while the peer's interface was down: then it is old, or the
+ * peer, which was refused once, calls again.
+ * @cp->lock keeps the state as the connection of the peer found it.
+ */
+static bool parked_crosses(const struct rds_cpath *cp)
+{
+	const struct rds_path_addr *addr = cp->pub.addr;
+
+	lockdep_assert_held(&cp->lock);
+	return cp->pub.trans->caps & RDS_CAP_LARGER_WINS &&
+	       cp->state == RDS_PATH_CONNECTING && !cp->attaching &&
+	       !READ_ONCE(cp->crossed) &&
+	       time_before(jiffies, READ_ONCE(cp->dialled) + CROSS_TIME) &&
+	       memcmp(&addr->laddr, &addr->faddr, sizeof(addr->laddr)) > 0;
+}
+
+bool rds_cpath_incoming(struct rds_cpath *cp, u16 port, void *handle)
+{
+	bool taken = false, crossed;
+
+	if (cp->pub.dials && cp->pub.trans->caps & RDS_CAP_SMALLER_DIALS) {
+		parked_knocked(cp);
+		return false;
+	}
+	spin_lock_bh(&cp->lock);
+	crossed = parked_crosses(cp);
+	if (crossed)
+		WRITE_ONCE(cp->crossed, true);
+	if (!crossed && cp->state != RDS_PATH_DEAD)
+		taken = rds_parked_add(cp, port, handle);
+	spin_unlock_bh(&cp->lock);
+	if (crossed)
+		rds_drop(cp->pub.net, RDS_DROP_CROSSED);
+	if (taken)
+		rds_cpath_control(cp, 0);
+	return taken;
 }

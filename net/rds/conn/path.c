@@ -8,11 +8,16 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
+#include "conn/addrs.h"
 #include "conn/conn.h"
 #include "conn/internal.h"
 #include "conn/path.h"
+#include "conn/reach.h"
 #include "netns.h"
+#include "send/carry.h"
 #include "xprt/registry.h"
+#include <net/ipv6.h>
+#include <net/rds/access.h>
 #include <trace/events/rds.h>
 
 /* Time for which an acknowledgement waits for a message to travel with */
@@ -23,10 +28,10 @@
  */
 #define STEADY_TIME	HZ
 /*
- * A dial of this end that is older does not make it refuse a connection of the
- * peer.
+ * A loopback connection ends when nothing was sent for this time, and at the
+ * latest after twice the time.
  */
-#define CROSS_TIME	HZ
+#define LOCAL_IDLE_TIME	(5 * HZ)
 
 /* The one writer of the state. */
 static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
@@ -48,13 +53,16 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 		/* A further path may come up without a dial of this end. */
 		if (cp->pub.index)
 			WRITE_ONCE(cp->dial_wanted, false);
-		rds_txq_open(&cp->txq, rds_conn_peer_kind(cp->conn));
+		rds_txq_open(&cp->txq, rds_conn_peer_kind(cp->conn),
+			     cp->joins ? RDS_DUE_JOIN : 0);
 		break;
 	case RDS_EV_LOST:
 		cp->reason = why;
 		cp->steady = was == RDS_PATH_UP &&
 			     time_after(jiffies, cp->up_since + STEADY_TIME);
 		rds_txq_shut(&cp->txq);
+		if (was == RDS_PATH_UP)
+			rds_reach_lost(cp);
 		break;
 	default:
 		break;
@@ -73,6 +81,12 @@ bool rds_cpath_event(struct rds_cpath *cp, enum rds_cpath_event event,
 	return moved;
 }
 
+/* Are both ends on this host, so that no peer knows numbers of the path? */
+static bool path_is_local(const struct rds_cpath *cp)
+{
+	return cp->pub.trans->caps & RDS_CAP_LOCAL_ONLY;
+}
+
 bool rds_cpath_retire(struct rds_cpath *cp)
 {
 	bool retired;
@@ -80,7 +94,8 @@ bool rds_cpath_retire(struct rds_cpath *cp)
 	lockdep_assert_held(&cp->ctl);
 	spin_lock_bh(&cp->lock);
 	retired = cp->state == RDS_PATH_DOWN && !cp->nr_incoming &&
-		  !cp->dial_wanted && !rds_cpath_used(cp) &&
+		  !cp->dial_wanted &&
+		  (path_is_local(cp) || !rds_cpath_used(cp)) &&
 		  rds_txq_abandon(&cp->txq, false) &&
 		  path_move(cp, RDS_EV_KILL, RDS_DROP_NONE);
 	spin_unlock_bh(&cp->lock);
@@ -95,7 +110,7 @@ enum rds_cpath_state rds_cpath_state(const struct rds_cpath *cp)
 bool rds_cpath_used(const struct rds_cpath *cp)
 {
 	return READ_ONCE(cp->txq.used) || READ_ONCE(cp->txq.met) ||
-	       READ_ONCE(cp->rx.expected);
+	       READ_ONCE(cp->rx.lane->expected);
 }
 
 /* Queued work holds a reference to the connection. */
@@ -132,6 +147,10 @@ static void path_tx_work(struct work_struct *work)
 	struct rds_cpath *cp = container_of(work, struct rds_cpath, tx_work);
 
 	rds_txq_tidy(&cp->txq);
+	/* The lane may go back to this path now. */
+	if (unlikely(rds_carry_is_away(&cp->txq)) &&
+	    rds_cpath_state(cp) == RDS_PATH_UP)
+		rds_cpath_control(cp, 0);
 	if (rds_txq_run(&cp->txq) == RDS_TXQ_MORE)
 		rds_cpath_kick(cp);
 	rds_conn_put(cp->conn);
@@ -163,13 +182,17 @@ void rds_cpath_ack_later(struct rds_cpath *cp)
 static void path_count(struct rds_cpath *cp)
 {
 	struct rds_session *session = &cp->conn->session;
+	struct rds_rx_lane *lane = cp->rx.lane;
 	u32 gen = READ_ONCE(session->gen);
 
-	if (cp->pub.index && rds_session_is_counted(session) &&
-	    cp->rx.gen != gen) {
-		rds_rx_state_forget(&cp->rx);
-		cp->rx.gen = gen;
+	if (!cp->pub.index || !rds_session_is_counted(session))
+		return;
+	rds_rx_lock(&cp->rx, lane);
+	if (lane->gen != gen) {
+		rds_rx_lane_forget(lane);
+		lane->gen = gen;
 	}
+	rds_rx_unlock(&cp->rx, lane);
 }
 
 bool rds_path_up(struct rds_path *path)
@@ -190,11 +213,12 @@ bool rds_path_up(struct rds_path *path)
 		return false;
 	}
 	path_count(cp);
+	cp->rx.doubted = cp->joins;
 	if (!rds_cpath_event(cp, RDS_EV_UP, RDS_DROP_NONE))
 		return false;
 	rds_conn_greet(cp);
 	rds_cpath_kick(cp);
-	if (READ_ONCE(cp->nr_incoming))
+	if (READ_ONCE(cp->nr_incoming) || path_is_local(cp))
 		rds_cpath_control(cp, 0);
 	else if (rds_txq_undecided(&cp->txq, &since))
 		rds_cpath_control(cp, RDS_PATH_ANSWER_TIME);
@@ -219,28 +243,6 @@ void rds_path_writable(struct rds_path *path)
 		rds_cpath_kick(rds_to_cpath(path));
 }
 EXPORT_SYMBOL_NS_GPL(rds_path_writable, RDS_NS);
-
-void rds_path_acked(struct rds_path *path, u64 pos)
-{
-	struct rds_cpath *cp = rds_to_cpath(path);
-
-	if (rds_txq_acked(path->txq, pos))
-		rds_cpath_kick(cp);
-	/* The probe may have been acknowledged, see rds_parked_judge(). */
-	if (unlikely(READ_ONCE(cp->probing)))
-		rds_cpath_control(cp, 0);
-}
-EXPORT_SYMBOL_NS_GPL(rds_path_acked, RDS_NS);
-
-void rds_path_peer_gen(struct rds_path *path, u32 gen)
-{
-	struct rds_cpath *cp = rds_to_cpath(path);
-
-	/* The path is not up, so there is no receiver. */
-	if (rds_conn_generation(cp, gen))
-		rds_rx_state_forget(&cp->rx);
-}
-EXPORT_SYMBOL_NS_GPL(rds_path_peer_gen, RDS_NS);
 
 /* The control worker */
 
@@ -273,10 +275,17 @@ static void path_rate(struct rds_cpath *cp)
 		path_unmap(cp);
 	else if (cp->steady)
 		cp->backoff = 0;
-	cp->rx.heard = false;
+	WRITE_ONCE(cp->rx.heard, false);
 	cp->dial_after = jiffies;
 	if (cp->backoff && !path_dialled_long(cp))
 		cp->dial_after += 1 + get_random_u32_below(cp->backoff);
+}
+
+/* The peer is silent, and takes repeats: nothing is worth a wait. */
+static bool path_is_dead(const struct rds_cpath *cp)
+{
+	return cp->watched && (cp->reason == RDS_DROP_PEER_TIMEOUT ||
+			       cp->reason == RDS_DROP_NETWORK_GONE);
 }
 
 /*
@@ -287,18 +296,34 @@ static void path_teardown(struct rds_cpath *cp, bool graceful)
 {
 	lockdep_assert_held(&cp->ctl);
 	rds_txq_close(&cp->txq);
+	/* Other paths go on with the messages, and the peer knows repeats. */
+	if (rds_lanes_forsake(cp) || path_is_dead(cp))
+		graceful = false;
 	cp->pub.trans->path_close(&cp->pub, graceful);
 	/* What is acknowledged is not sent again. */
 	rds_txq_tidy(&cp->txq);
 	rds_txq_rewind(&cp->txq);
+	rds_lanes_carry(cp->conn);
 	rds_rx_state_end(&cp->rx);
 	if (!cp->pub.index || cp->reason != RDS_DROP_WRONG_PATH)
 		rds_conn_lost(cp);
-	cp->attaching = false;
+	WRITE_ONCE(cp->attaching, false);
+	WRITE_ONCE(cp->watched, false);
+	WRITE_ONCE(cp->cut_off, false);
 	WRITE_ONCE(cp->probing, false);
 	path_rate(cp);
-	rds_stats_inc(cp->conn->rn, conn_reset);
+	if (cp->reason != RDS_DROP_IDLE)
+		rds_stats_inc(cp->conn->rn, conn_reset);
 	rds_cpath_event(cp, RDS_EV_CLOSED, RDS_DROP_NONE);
+}
+
+/* A connection may have waited while the networks of peers were changed. */
+static bool path_may_attach(const struct rds_cpath *cp)
+{
+	const struct rds_path_addr *addr = cp->pub.addr;
+
+	return ipv6_addr_equal(&addr->laddr, &addr->faddr) ||
+	       rds_access_peer(cp->pub.net, &addr->faddr);
 }
 
 static void path_attach(struct rds_cpath *cp)
@@ -306,14 +331,17 @@ static void path_attach(struct rds_cpath *cp)
 	struct rds_parked next;
 
 	lockdep_assert_held(&cp->ctl);
-	if (!rds_parked_next(cp, &next))
+	if (!rds_parked_claim(cp, &next))
 		return;
-	cp->attaching = true;
+	cp->joins = false;
 	cp->port = next.port;
-	if (rds_cpath_event(cp, RDS_EV_CLAIM, RDS_DROP_NONE))
+	if (path_may_attach(cp) &&
+	    rds_cpath_event(cp, RDS_EV_CLAIM, RDS_DROP_NONE)) {
 		cp->pub.trans->path_attach(&cp->pub, next.handle);
-	else
-		rds_parked_refuse(cp, &next);
+		return;
+	}
+	WRITE_ONCE(cp->attaching, false);
+	rds_parked_refuse(cp, &next);
 }
 
 /* Is this path wanted up? */
@@ -329,13 +357,13 @@ static bool path_wanted(struct rds_cpath *cp)
 	if (counted)
 		return cp->pub.dials;
 	if (READ_ONCE(cp->dial_wanted) || !rds_txq_empty(&cp->txq) ||
-	    rds_lanes_need(cp))
+	    rds_lanes_need(cp) || rds_addrs_keep(cp))
 		return true;
 	/*
 	 * An old peer does not ask for a dial, so the end that dials keeps a
 	 * used path up.
 	 */
-	return cp->pub.dials && rds_cpath_used(cp);
+	return cp->pub.dials && rds_cpath_used(cp) && !path_is_local(cp);
 }
 
 static void path_dial(struct rds_cpath *cp)
@@ -348,6 +376,7 @@ static void path_dial(struct rds_cpath *cp)
 	WRITE_ONCE(cp->dialled, jiffies);
 	WRITE_ONCE(cp->crossed, false);
 	cp->port = cp->pub.index;
+	cp->joins = false;
 	if (!rds_cpath_event(cp, RDS_EV_DIAL, RDS_DROP_NONE))
 		return;
 	if (cp->pub.trans->path_connect(&cp->pub))
@@ -364,6 +393,7 @@ static void path_when_down(struct rds_cpath *cp)
 	lockdep_assert_held(&cp->ctl);
 	if (!path_wanted(cp)) {
 		path_unmap(cp);
+		rds_reach_look(cp->conn);
 		/* See rds_conn_reap(): further paths stay with the first. */
 		if (!cp->pub.index)
 			rds_conn_reap(cp->conn);
@@ -393,6 +423,35 @@ static bool path_replaces(struct rds_cpath *cp)
 	return true;
 }
 
+/* Has loopback sent nothing since the last look? */
+static bool path_was_idle(struct rds_cpath *cp)
+{
+	u64 seq = rds_txq_next_seq(&cp->txq);
+	bool idle = cp->idle_seq == seq && rds_txq_empty(&cp->txq);
+
+	cp->idle_seq = seq;
+	return idle;
+}
+
+/*
+ * A loopback connection that is not used ends: it costs memory, any user can
+ * make one to each address, and the next message makes another one.  Returns
+ * the time to the next look, or 0 if the connection ends.
+ */
+static unsigned long path_await_idle(struct rds_cpath *cp)
+{
+	long wait = cp->idle_look - jiffies;
+
+	lockdep_assert_held(&cp->ctl);
+	if (wait > 0)
+		return wait;
+	cp->idle_look = jiffies + LOCAL_IDLE_TIME;
+	if (!path_was_idle(cp))
+		return LOCAL_IDLE_TIME;
+	rds_path_lost(&cp->pub, RDS_DROP_IDLE);
+	return 0;
+}
+
 /*
  * The state is UP.  Returns whether to look again at once; of two times the
  * earlier one counts.
@@ -401,9 +460,21 @@ static bool path_when_up(struct rds_cpath *cp, bool incoming)
 {
 	unsigned long wait = min_not_zero(rds_conn_await_answer(cp),
 					  rds_conn_await_raise(cp));
+	unsigned long idle;
 
+	rds_conn_watch(cp);
 	if (incoming && path_replaces(cp))
 		return true;
+	if (READ_ONCE(cp->cut_off) && rds_lanes_spare(cp)) {
+		rds_path_lost(&cp->pub, RDS_DROP_NETWORK_GONE);
+		return true;
+	}
+	if (path_is_local(cp)) {
+		idle = path_await_idle(cp);
+		if (!idle)
+			return true;
+		wait = min_not_zero(wait, idle);
+	}
 	/* A parked connection may have gone to its own path meanwhile. */
 	if (!incoming)
 		WRITE_ONCE(cp->probing, false);
@@ -474,64 +545,11 @@ void rds_cpath_want(struct rds_cpath *cp)
 		rds_cpath_control(cp, 0);
 }
 
-/*
- * The peer knocks: it has no connection to this host, although the state may be
- * UP.
- */
-static void path_knocked(struct rds_cpath *cp)
-{
-	if (rds_cpath_state(cp) != RDS_PATH_UP)
-		rds_cpath_want(cp);
-	else if (rds_txq_due(&cp->txq, rds_txq_probe_kind(&cp->txq)))
-		rds_cpath_kick(cp);
-}
-
-/*
- * Do both ends dial at once, and does this end's dial win?  The larger address
- * wins, where the transport has that rule, unless its dial was probably lost,
- * for instance while the peer's interface was down: then it is old, or the
- * peer, which was refused once, calls again.
- * @cp->lock keeps the state as the connection of the peer found it.
- */
-static bool path_crosses(const struct rds_cpath *cp)
-{
-	const struct rds_path_addr *addr = cp->pub.addr;
-
-	lockdep_assert_held(&cp->lock);
-	return cp->pub.trans->caps & RDS_CAP_LARGER_WINS &&
-	       cp->state == RDS_PATH_CONNECTING && !cp->attaching &&
-	       !READ_ONCE(cp->crossed) &&
-	       time_before(jiffies, READ_ONCE(cp->dialled) + CROSS_TIME) &&
-	       memcmp(&addr->laddr, &addr->faddr, sizeof(addr->laddr)) > 0;
-}
-
-bool rds_cpath_incoming(struct rds_cpath *cp, u16 port, void *handle)
-{
-	bool taken = false, crossed;
-
-	if (cp->pub.dials && cp->pub.trans->caps & RDS_CAP_SMALLER_DIALS) {
-		path_knocked(cp);
-		return false;
-	}
-	spin_lock_bh(&cp->lock);
-	crossed = path_crosses(cp);
-	if (crossed)
-		WRITE_ONCE(cp->crossed, true);
-	if (!crossed && cp->state != RDS_PATH_DEAD)
-		taken = rds_parked_add(cp, port, handle);
-	spin_unlock_bh(&cp->lock);
-	if (crossed)
-		rds_drop(cp->pub.net, RDS_DROP_CROSSED);
-	if (taken)
-		rds_cpath_control(cp, 0);
-	return taken;
-}
-
 void rds_cpath_kill(struct rds_cpath *cp)
 {
 	mutex_lock(&cp->ctl);
 	/* What is delivered is not sent again to the next incarnation. */
-	if (rds_txq_ack_due(&cp->txq))
+	if (rds_conn_has_acks(cp))
 		rds_txq_run(&cp->txq);
 	rds_cpath_event(cp, RDS_EV_LOST, RDS_DROP_LOCAL_EXIT);
 	if (rds_cpath_state(cp) == RDS_PATH_CLOSING)
@@ -550,10 +568,14 @@ void rds_cpath_kill(struct rds_cpath *cp)
 
 static const struct rds_probe_vtable path_probe_vtable = {
 	.ping		= rds_conn_ping,
+	.generation	= rds_conn_learn,
 	.handshake	= rds_conn_handshake,
+	.heard		= rds_conn_heard,
 	.misplaced	= rds_conn_misplaced,
+	.lost		= rds_path_lost,
 	.acked		= rds_conn_acked,
 	.owes_ack	= rds_conn_owes_ack,
+	.told		= rds_addrs_told,
 };
 
 /*
@@ -585,16 +607,19 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 	cp->pub.rx = &cp->rx;
 	cp->conn = conn;
 	cp->dial_after = jiffies;
+	cp->idle_look = jiffies;
 	spin_lock_init(&cp->lock);
 	mutex_init(&cp->ctl);
 	INIT_DELAYED_WORK(&cp->ctl_work, path_control_work);
 	INIT_WORK(&cp->tx_work, path_tx_work);
 	INIT_DELAYED_WORK(&cp->ack_work, path_ack_work);
-	rds_txq_init(&cp->txq, &cp->pub, conn->rn, maps ? rds_conn_make : NULL,
-		     &cp->rx.delivered);
-	cp->txq.at_fence = rds_lanes_at_fence;
+	rds_txq_init(&cp->txq, &cp->pub, conn->rn,
+		     maps ? &rds_conn_txq_ops : &rds_conn_mapless_txq_ops,
+		     &conn->rx_lanes[index].delivered);
 	rds_rx_state_init(&cp->rx, &cp->pub, conn->rn, conn->fmap,
 			  &path_probe_vtable);
+	rds_rx_state_set_lane(&cp->rx, conn->rx_lanes, rds_conn_rx_lanes(conn),
+			      index, &conn->session.gen);
 	if (!conn->trans->path_init || !conn->trans->path_init(&cp->pub))
 		return cp;
 	kmem_cache_free(cache, cp);

@@ -10,9 +10,10 @@
  * Locks, outermost first:
  *
  *	rds_cpath.ctl	mutex: dialling, attaching, closing; `backoff`,
- *			`dial_after`, `attaching`, `probing`.  The functions of
- *			the transport path_connect, path_attach and path_close
- *			run under it.
+ *			`dial_after`, `attaching`, `watched`, `probing`.  The
+ *			functions of the transport path_connect, path_attach,
+ *			path_watch and path_close run under it.  Of `attaching`
+ *			see rds_parked_claim().
  *	  rds_txq.xmit_map  (waited for in teardown)
  *	    transport's own locks, such as TCP's socket lock
  *	      rds_cpath.lock	spin, bh: `state`, `reason`, `up_since`,
@@ -73,6 +74,11 @@ struct rds_parked {
  * @steady: the last connection had been up for STEADY_TIME when it was lost
  * @crossed: a connection of the peer was refused in favour of the last dial
  * @attaching: the peer opened the connection that is coming up
+ * @watched: the transport has to find out soon that the connection is dead
+ * @cut_off: the network of the present connection is gone
+ * @joins: the present connection, or the attempt, is between further addresses,
+ *	and begins with a frame that says so; written under @ctl before the
+ *	connection is up
  * @dial_wanted: a message waits for the peer, or the peer asked this end to
  *	dial
  * @incoming: parked connections, opened by the peer, oldest first
@@ -85,6 +91,8 @@ struct rds_parked {
  *	as a probe to find out which of the two the peer uses
  * @probe_until: time at which the present connection is given up for the parked
  *	one, in jiffies
+ * @idle_look: when the worker looks next whether loopback is used, in jiffies
+ * @idle_seq: number of the next message, at the last such look
  * @txq: transmit side
  * @rx: receive side
  */
@@ -94,6 +102,12 @@ struct rds_cpath {
 	spinlock_t		lock;
 	enum rds_cpath_state	state;
 	enum rds_drop_reason	reason;
+	bool			steady;
+	bool			crossed;
+	bool			attaching;
+	bool			watched;
+	bool			joins;
+	bool			cut_off;
 	struct mutex		ctl;
 	struct delayed_work	ctl_work;
 	struct work_struct	tx_work;
@@ -102,17 +116,16 @@ struct rds_cpath {
 	unsigned long		dialled;
 	unsigned long		dial_after;
 	unsigned long		up_since;
-	bool			steady;
-	bool			crossed;
-	bool			attaching;
-	bool			dial_wanted;
 	void			*incoming[RDS_PATH_MAX_INCOMING];
 	u16			ports[RDS_PATH_MAX_INCOMING];
 	u16			port;
 	u8			nr_incoming;
-	unsigned long		parked;
+	bool			dial_wanted;
 	bool			probing;
+	unsigned long		parked;
 	unsigned long		probe_until;
+	unsigned long		idle_look;
+	u64			idle_seq;
 	struct rds_txq		txq;
 	struct rds_rx_state	rx;
 };
@@ -164,7 +177,10 @@ bool rds_cpath_incoming(struct rds_cpath *cp, u16 port, void *handle);
 
 enum rds_cpath_state rds_cpath_state(const struct rds_cpath *cp);
 
-/* Did the path ever carry a message?  Then both ends keep it. */
+/*
+ * Did the path ever carry a message?  Then both ends keep it, unless they are
+ * one: see rds_cpath_retire().
+ */
 bool rds_cpath_used(const struct rds_cpath *cp);
 
 /**
@@ -172,8 +188,9 @@ bool rds_cpath_used(const struct rds_cpath *cp);
  * @cp: the path
  *
  * A path is not needed if it is down, never carried a message and has none
- * queued, no dial is wanted, and no connection is parked.  A dead path refuses
- * messages and connections.
+ * queued, no dial is wanted, and no connection is parked.  Within this host no
+ * peer keeps numbers, so there the path may have carried messages.  A dead path
+ * refuses messages and connections.
  *
  * Context: process; @cp's control mutex held.
  * Return: false if the path is needed; its state is unchanged then.

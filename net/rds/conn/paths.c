@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The paths of one connection; conn/lane.h says when they are made. */
+#include <linux/slab.h>
+
 #include <linux/rds.h>
 
 #include "conn/conn.h"
@@ -7,6 +9,17 @@
 #include "conn/path.h"
 #include "netns.h"
 #include "send/fence.h"
+
+bool rds_conn_make_rx_lanes(struct rds_conn *conn)
+{
+	unsigned int nr = rds_conn_rx_lanes(conn), i;
+
+	conn->rx_lanes = kcalloc(nr, sizeof(*conn->rx_lanes),
+				 GFP_KERNEL_ACCOUNT);
+	for (i = 0; conn->rx_lanes && i < nr; i++)
+		spin_lock_init(&conn->rx_lanes[i].lock);
+	return conn->rx_lanes;
+}
 
 struct rds_cpath *rds_conn_path(const struct rds_conn *conn,
 				unsigned int index)
@@ -40,6 +53,7 @@ static bool conn_publish(struct rds_conn *conn, struct rds_cpath *cp)
 	spin_lock_bh(&conn->lanes.lock);
 	entered = !conn->paths[index] && !READ_ONCE(conn->dead);
 	if (entered) {
+		cp->txq.streams = &conn->paths[0]->txq.last_send;
 		rds_fence_admit(&cp->txq, conn->lanes.nr, conn->lanes.waiting);
 		/* Pairs with rds_conn_path(): the path is whole. */
 		smp_store_release(&conn->paths[index], cp);
@@ -59,15 +73,17 @@ struct rds_cpath *rds_conn_make_path(struct rds_conn *conn, unsigned int index)
 		return NULL;
 	if (!conn_publish(conn, cp))
 		rds_cpath_destroy(cp);
+	else
+		rds_lanes_carry(conn);
 	return rds_conn_path(conn, index);
 }
 
-enum rds_offer rds_conn_offer(struct rds_conn *conn,
-			      const struct rds_parked *offer)
+static enum rds_offer conn_offer_path(struct rds_conn *conn,
+				      unsigned int index,
+				      const struct rds_parked *offer)
 {
-	struct rds_cpath *cp;
+	struct rds_cpath *cp = rds_conn_make_path(conn, index);
 
-	cp = rds_conn_make_path(conn, rds_conn_index_of(conn, offer->port));
 	if (!cp && READ_ONCE(conn->dead))
 		return RDS_OFFER_GONE;
 	if (!cp) {
@@ -78,6 +94,34 @@ enum rds_offer rds_conn_offer(struct rds_conn *conn,
 		return RDS_OFFER_TAKEN;
 	return rds_cpath_state(cp) == RDS_PATH_DEAD ? RDS_OFFER_GONE :
 						      RDS_OFFER_REFUSED;
+}
+
+enum rds_offer rds_conn_offer(struct rds_conn *conn,
+			      const struct rds_parked *offer)
+{
+	unsigned int index;
+
+	if (!rds_session_is_blind(&conn->session))
+		index = rds_conn_index_of(conn, offer->port);
+	else if (conn->paths[0]->pub.dials ||
+		 !rds_lanes_first_free(conn, &index))
+		index = 0;
+	return conn_offer_path(conn, index, offer);
+}
+
+enum rds_offer rds_conn_pass_on(struct rds_cpath *cp,
+				const struct rds_parked *offer)
+{
+	struct rds_conn *conn = cp->conn;
+	unsigned int index;
+
+	if (!rds_session_is_blind(&conn->session))
+		return RDS_OFFER_REFUSED;
+	if (!rds_lanes_first_free(conn, &index))
+		index = cp->pub.index + 1;
+	if (index >= rds_session_paths(&conn->session))
+		return RDS_OFFER_REFUSED;
+	return conn_offer_path(conn, index, offer);
 }
 
 void rds_conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why)
@@ -94,7 +138,7 @@ void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info)
 	struct rds_cpath *cp = conn->paths[0];
 
 	info->next_tx_seq = rds_txq_next_seq(&cp->txq);
-	info->next_rx_seq = READ_ONCE(cp->rx.expected);
+	info->next_rx_seq = READ_ONCE(cp->rx.lane->expected);
 	info->flags = 0;
 	if (READ_ONCE(cp->txq.busy))
 		info->flags |= RDS_INFO_CONNECTION_FLAG_SENDING;

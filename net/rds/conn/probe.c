@@ -3,12 +3,17 @@
  * Messages of the kernel's own: pongs, handshakes, congestion maps
  * (protocol.rst 2.5 to 2.7), and acknowledgements (wire.rst).
  */
+#include <linux/module.h>
+
+#include "conn/addrs.h"
 #include "conn/conn.h"
 #include "conn/internal.h"
 #include "conn/path.h"
+#include "conn/reach.h"
 #include "msg/message.h"
 #include "netns.h"
 #include "proto/exthdr.h"
+#include "send/carry.h"
 
 enum rds_peer_kind rds_conn_peer_kind(const struct rds_conn *conn)
 {
@@ -26,8 +31,10 @@ static u32 conn_caps(const struct rds_cpath *cp)
 	u32 caps = RDS_CAP_BITS_ACK;
 
 	if (rds_path_shows_index(&cp->pub))
-		caps |= RDS_CAP_BITS_PATHS |
+		caps |= RDS_CAP_BITS_PATHS | RDS_CAP_BITS_LANES |
 			cp->pub.index << RDS_CAP_BITS_INDEX_SHIFT;
+	if (rds_path_shows_index(&cp->pub) && cp->conn->addrs.own)
+		caps |= RDS_CAP_BITS_ADDRS;
 	return caps;
 }
 
@@ -45,8 +52,7 @@ static void conn_build(struct rds_cpath *cp, struct rds_message *m,
 /*
  * Queue a probe.  The worker transmits it, because the caller may be in
  * softirq.  @npaths: of a handshake, 0 to say no number of paths; it is more
- * than 1 only for a peer that shows which path a connection is, as another one
- * may take messages for duplicates.
+ * than 1 only for a peer that counts them, see rds_session_counts().
  */
 static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport,
 			    int npaths, u32 caps)
@@ -91,15 +97,25 @@ static void conn_raise(struct rds_conn *conn)
 
 /*
  * A further path is up, and it is not known whether the peer still counts
- * paths.  If not, this may be its only connection.
+ * paths.  If not, this may be its only connection.  A blind peer shows by its
+ * answer that the connection has its place, if it sends nothing before.
  */
 static void conn_ask(struct rds_cpath *cp)
 {
 	const struct rds_session *session = &cp->conn->session;
+	bool blind = rds_session_is_blind(session);
+	int npaths = 0;
 
-	if (cp->pub.index && rds_session_is_counted(session) &&
-	    !rds_session_is_raised(session))
-		conn_send_probe(cp, RDS_PROBE_PORT, RDS_PING_PORT, 0, 0);
+	if (!cp->pub.index || !rds_session_is_counted(session) ||
+	    (rds_session_is_raised(session) && !(blind && cp->pub.dials)))
+		return;
+	/*
+	 * It may be path 0 of a blind peer that has restarted, and that opens
+	 * no other one, nor that again, before it has the number.
+	 */
+	if (blind && !cp->pub.dials)
+		npaths = rds_session_paths(session);
+	conn_send_probe(cp, RDS_PROBE_PORT, RDS_PING_PORT, npaths, 0);
 }
 
 unsigned long rds_conn_await_raise(struct rds_cpath *cp)
@@ -120,6 +136,7 @@ void rds_conn_lost(struct rds_cpath *cp)
 	unsigned int i;
 
 	rds_session_lost(&cp->conn->session, !cp->pub.index);
+	rds_lanes_down(cp);
 	conn_raise(cp->conn);
 	if (cp->pub.index)
 		return;
@@ -164,12 +181,25 @@ bool rds_conn_generation(struct rds_cpath *cp, u32 gen)
 				      rds_generation(&cp->pub), &conn->mirror);
 	/* Changes of the map that were not sent in between are due now. */
 	if (news.same_ended &&
-	    rds_txq_due(&conn->paths[0]->txq, RDS_DUE_MAP))
+	    rds_carry_map_due(&conn->paths[0]->txq))
 		rds_cpath_kick(conn->paths[0]);
-	if (news.restarted)
+	if (news.restarted) {
 		rds_drop(cp->pub.net, RDS_DROP_PEER_REBOOTED);
+		rds_addrs_forget(conn);
+		rds_reach_restarted(conn);
+	}
 	return news.restarted;
 }
+
+void rds_path_peer_gen(struct rds_path *path, u32 gen)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	/* The path is not up, so there is no receiver. */
+	if (rds_conn_generation(cp, gen))
+		rds_rx_lane_forget(cp->rx.lane);
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_peer_gen, RDS_NS);
 
 /*
  * The connection may be another path of a peer that counts them, and was not
@@ -179,50 +209,86 @@ bool rds_conn_generation(struct rds_cpath *cp, u32 gen)
 static void conn_check_port(struct rds_cpath *cp)
 {
 	if (!rds_session_is_counted(&cp->conn->session) ||
+	    rds_session_is_blind(&cp->conn->session) ||
 	    rds_conn_index_of(cp->conn, cp->port) == cp->pub.index)
 		return;
 	cp->rx.astray = true;
 	rds_path_lost(&cp->pub, RDS_DROP_WRONG_PATH);
 }
 
+/*
+ * Other paths may carry the lane of this path.  So one incarnation of such a
+ * peer follows the other at one point: where path 0 hears of it, whose
+ * connections come one after the other.
+ */
+enum rds_gen_news rds_conn_learn(struct rds_path *path,
+				 const struct rds_handshake *hs)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+	u32 gen = READ_ONCE(cp->conn->session.gen);
+
+	/* The peer told this address, which may be another host's. */
+	if (unlikely(cp->joins))
+		return rds_handshake_moves(hs) && hs->gen == gen ?
+			       RDS_GEN_SAME :
+			       RDS_GEN_STALE;
+	if (path->index && gen && rds_rx_is_shared(&cp->rx) &&
+	    rds_handshake_moves(hs))
+		return hs->gen == gen ? RDS_GEN_SAME : RDS_GEN_STALE;
+	return rds_conn_generation(cp, hs->has_gen ? hs->gen : 0) ?
+		       RDS_GEN_NEW :
+		       RDS_GEN_SAME;
+}
+
 void rds_conn_handshake(struct rds_path *path, const struct rds_handshake *hs,
-			bool ask, u64 have)
+			bool ask, u64 have, bool restarted)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
 	bool acks = rds_handshake_acks(hs);
 	struct rds_session *session = &cp->conn->session;
-	bool counted = rds_session_is_counted(session), restarted;
-	unsigned int max = cp->conn->lanes.max;
+	bool counted = rds_session_is_counted(session);
 	unsigned long since;
 
 	/* What an old peer does not know is not sent to it. */
 	if (ask && !acks)
 		conn_send_probe(cp, RDS_PING_PORT, RDS_PROBE_PORT,
-				max(1U, rds_session_counts(hs, max)), 0);
-	restarted = rds_conn_generation(cp, hs->has_gen ? hs->gen : 0);
+				max(1U, rds_session_counts(session, hs)), 0);
 	/* The queue first, then the session: see conn_is_silent(). */
 	if (!rds_session_is_outdated(session, hs) &&
-	    rds_txq_heard(&cp->txq, acks, ask, have))
+	    rds_txq_heard(&cp->txq, acks, ask, rds_handshake_moves(hs), have))
 		rds_cpath_kick(cp);
-	rds_session_heard(session, hs, max, !cp->pub.index);
+	rds_addrs_heard(cp, hs);
+	rds_session_heard(session, hs, !cp->pub.index);
 	if (!ask && !cp->pub.index)
 		rds_session_answered(session);
 	if (restarted && (counted || rds_session_is_counted(session)))
 		rds_lanes_restart(cp->conn);
 	conn_raise(cp->conn);
 	rds_lanes_follow(cp->conn);
+	rds_lanes_carry(cp->conn);
+	if (acks && !READ_ONCE(cp->watched))
+		rds_cpath_control(cp, 0);
 	conn_check_port(cp);
 	if (rds_txq_undecided(&cp->txq, &since))
 		rds_cpath_control(cp, RDS_PATH_ANSWER_TIME);
+}
+
+void rds_conn_heard(struct rds_path *path)
+{
+	rds_lanes_placed(rds_to_cpath(path));
 }
 
 void rds_conn_misplaced(struct rds_path *path, const struct rds_handshake *hs)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
 
+	/* Another host than the peer says nothing of the peer. */
+	if (unlikely(cp->joins)) {
+		rds_path_lost(path, RDS_DROP_WRONG_PATH);
+		return;
+	}
 	rds_conn_generation(cp, hs->gen);
-	rds_session_heard(&cp->conn->session, hs, cp->conn->lanes.max,
-			  !path->index);
+	rds_session_heard(&cp->conn->session, hs, !path->index);
 	rds_path_lost(path, RDS_DROP_WRONG_PATH);
 	rds_lanes_follow(cp->conn);
 }
@@ -278,15 +344,39 @@ unsigned long rds_conn_await_answer(struct rds_cpath *cp)
 	return 0;
 }
 
-void rds_conn_acked(struct rds_path *path, u64 seq)
+void rds_conn_acked(struct rds_path *path, unsigned int lane, u64 seq, u64 pos)
 {
-	if (rds_txq_acked_number(path->txq, seq))
-		rds_cpath_kick(rds_to_cpath(path));
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	if (lane != path->index)
+		cp = rds_conn_path(cp->conn, lane);
+	if (!cp)
+		return;
+	if (rds_txq_acked(&cp->txq, seq, pos))
+		rds_cpath_kick(cp);
+	/* The probe may have been acknowledged, see rds_parked_judge(). */
+	if (pos && unlikely(READ_ONCE(cp->probing)))
+		rds_cpath_control(cp, 0);
+}
+
+void rds_path_acked(struct rds_path *path, u64 pos)
+{
+	rds_conn_acked(path, path->index, 0, pos);
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_acked, RDS_NS);
+
+bool rds_conn_has_acks(struct rds_cpath *cp)
+{
+	bool run = rds_txq_ack_due(&cp->txq);
+
+	if (unlikely(READ_ONCE(cp->rx.foreign)))
+		run |= rds_txq_lanes_due(&cp->txq);
+	return run;
 }
 
 void rds_conn_ack(struct rds_cpath *cp)
 {
-	if (rds_txq_ack_due(&cp->txq))
+	if (rds_conn_has_acks(cp))
 		rds_cpath_kick(cp);
 }
 
@@ -300,6 +390,21 @@ void rds_conn_owes_ack(struct rds_path *path, bool now)
 		rds_cpath_ack_later(cp);
 }
 
+void rds_conn_watch(struct rds_cpath *cp)
+{
+	const struct rds_net_sysctl *sysctl = &cp->conn->rn->sysctl;
+	unsigned int limit = READ_ONCE(sysctl->heartbeat_limit);
+
+	lockdep_assert_held(&cp->ctl);
+	if (cp->watched || !READ_ONCE(cp->txq.acks))
+		return;
+	WRITE_ONCE(cp->watched, true);
+	if (limit && cp->pub.trans->path_watch)
+		cp->pub.trans->path_watch(&cp->pub,
+					  READ_ONCE(sysctl->heartbeat_interval),
+					  limit);
+}
+
 static struct rds_message *conn_make_map(struct rds_conn *conn)
 {
 	struct rds_message *m;
@@ -311,6 +416,11 @@ static struct rds_message *conn_make_map(struct rds_conn *conn)
 	m->tx.hdr->flags = RDS_WIRE_F_CONG;
 	rds_cong_snapshot(conn->lmap, bits);
 	return m;
+}
+
+static u64 conn_delivered(const struct rds_cpath *cp)
+{
+	return rds_rx_lane_delivered(&cp->rx, cp->rx.lane);
 }
 
 /*
@@ -337,7 +447,7 @@ static struct rds_message *conn_make_handshake(struct rds_cpath *cp, bool ask)
 	if (READ_ONCE(cp->txq.used))
 		m->tx.hdr->flags = RDS_WIRE_F_RETRANSMITTED;
 	if (!ask)
-		m->tx.hdr->ack = cpu_to_be64(READ_ONCE(cp->rx.delivered));
+		m->tx.hdr->ack = cpu_to_be64(conn_delivered(cp));
 	else if (READ_ONCE(cp->txq.late))
 		caps |= RDS_CAP_BITS_LATE;
 	conn_build(cp, m, npaths, caps);
@@ -349,11 +459,33 @@ static struct rds_message *conn_make_ack(struct rds_cpath *cp)
 	struct rds_message *m = rds_message_kernel(0, 0, 0, NULL, GFP_KERNEL);
 
 	if (m)
-		m->tx.hdr->ack = cpu_to_be64(READ_ONCE(cp->rx.delivered));
+		m->tx.hdr->ack = cpu_to_be64(conn_delivered(cp));
 	return m;
 }
 
-struct rds_message *rds_conn_make(struct rds_path *path, unsigned int what)
+/* A message of a lane that comes after this has the flag set again. */
+static struct rds_message *conn_make_lanes_ack(struct rds_cpath *cp)
+{
+	struct rds_rx_lane *lanes = cp->rx.lanes;
+	struct rds_message *m;
+	__be64 *acks;
+	unsigned int i;
+
+	m = rds_message_kernel(RDS_LANES_ACK_BYTES, 0, 0, (void **)&acks,
+			       GFP_KERNEL);
+	if (!m)
+		return NULL;
+	WRITE_ONCE(cp->rx.foreign, false);
+	/* The receiver writes what is delivered, and then the flag. */
+	smp_mb();
+	m->tx.hdr->ack = cpu_to_be64(conn_delivered(cp));
+	for (i = 0; i < RDS_MAX_PATHS; i++)
+		acks[i] = cpu_to_be64(rds_rx_lane_delivered(&cp->rx,
+							    &lanes[i]));
+	return m;
+}
+
+static struct rds_message *conn_make(struct rds_path *path, unsigned int what)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
 
@@ -363,7 +495,22 @@ struct rds_message *rds_conn_make(struct rds_path *path, unsigned int what)
 		return conn_make_handshake(cp, what == RDS_DUE_GREETING);
 	case RDS_DUE_ACK:
 		return conn_make_ack(cp);
+	case RDS_DUE_LANES:
+		return conn_make_lanes_ack(cp);
+	case RDS_DUE_JOIN:
+		return rds_addrs_make_join(cp->conn);
+	case RDS_DUE_ADDRS:
+		return rds_addrs_make(cp->conn);
 	default:
 		return conn_make_map(cp->conn);
 	}
 }
+
+const struct rds_txq_ops rds_conn_txq_ops = {
+	.make		= conn_make,
+	.at_fence	= rds_lanes_at_fence,
+};
+
+const struct rds_txq_ops rds_conn_mapless_txq_ops = {
+	.at_fence	= rds_lanes_at_fence,
+};

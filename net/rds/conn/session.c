@@ -14,9 +14,12 @@
 /* With so many a ping without a pong is not given up. */
 #define SESSION_PATIENT		8
 
-void rds_session_init(struct rds_session *session)
+void rds_session_init(struct rds_session *session, unsigned int max,
+		      unsigned int max_blind)
 {
 	memset(session, 0, sizeof(*session));
+	session->max = max;
+	session->max_blind = max_blind;
 	spin_lock_init(&session->lock);
 }
 
@@ -135,26 +138,29 @@ static void session_set_kind(struct rds_session *s,
 	WRITE_ONCE(s->kind, acks ? RDS_PEER_ACKS : RDS_PEER_OLD);
 }
 
-unsigned int rds_session_counts(const struct rds_handshake *hs,
-				unsigned int max)
+unsigned int rds_session_counts(const struct rds_session *s,
+				const struct rds_handshake *hs)
 {
+	u8 max = hs->sport_idx ? s->max : s->max_blind;
 	unsigned int paths = min_t(unsigned int, hs->npaths, max);
 
-	if (rds_handshake_acks(hs) || !hs->sport_idx || paths < 2)
+	if (rds_handshake_acks(hs) || paths < 2)
 		return 0;
 	return rounddown_pow_of_two(paths);
 }
 
 static void session_set_paths(struct rds_session *s,
-			      const struct rds_handshake *hs, unsigned int max)
+			      const struct rds_handshake *hs)
 {
-	unsigned int counts = rds_session_counts(hs, max);
+	unsigned int counts = rds_session_counts(s, hs);
 	u8 paths = counts ? counts | RDS_PATHS_COUNTED : 0;
 
 	lockdep_assert_held(&s->lock);
 	if (session_is_outdated(s, hs))
 		return;
-	if (max > 1 && rds_handshake_paths(hs))
+	if (counts && !hs->sport_idx)
+		paths |= RDS_PATHS_BLIND;
+	if (s->max > 1 && rds_handshake_paths(hs))
 		paths = RDS_MAX_PATHS;
 	if ((s->paths & ~RDS_PATHS_RAISED) == paths)
 		return;
@@ -163,13 +169,13 @@ static void session_set_paths(struct rds_session *s,
 }
 
 void rds_session_heard(struct rds_session *s, const struct rds_handshake *hs,
-		       unsigned int max, bool first)
+		       bool first)
 {
 	spin_lock_bh(&s->lock);
 	s->heard++;
 	session_set_kind(s, hs);
-	session_set_paths(s, hs, max);
-	s->shown |= first && rds_session_counts(hs, max);
+	session_set_paths(s, hs);
+	s->shown |= first && rds_session_counts(s, hs);
 	WRITE_ONCE(s->met, true);
 	s->asked = false;
 	spin_unlock_bh(&s->lock);
@@ -189,7 +195,12 @@ void rds_session_begun(struct rds_session *s, bool greeted, bool flagged)
 void rds_session_lost(struct rds_session *s, bool first)
 {
 	spin_lock_bh(&s->lock);
-	session_fall(s);
+	/*
+	 * A blind peer that has not restarted has the number, and does not wait
+	 * for an answer either before it opens the path again.
+	 */
+	if (first || !(s->paths & RDS_PATHS_BLIND))
+		session_fall(s);
 	if (first)
 		s->shown = false;
 	spin_unlock_bh(&s->lock);

@@ -24,6 +24,9 @@
  * a connection over which the peer has shown that it counts (`shown`); until
  * then a ping without it asks the peer to.
  *
+ * A peer that counts paths may not show which of them a connection is
+ * (`blind`, wire.rst): there are several with it only if this host says so.
+ *
  * Locks: rds_session.lock guards all fields; `gen`, `same`, `met`, `kind` and
  * `paths` are also read without it.
  * rds_cong_map.lock is taken inside.
@@ -40,6 +43,8 @@
 #define RDS_PATHS_COUNTED	0x10
 /* It has the number, by the present connection of path 0. */
 #define RDS_PATHS_RAISED	0x20
+/* It does not show which path a connection is. */
+#define RDS_PATHS_BLIND		0x40
 #define RDS_PATHS_NR		0x0f
 
 struct rds_cong_mirror;
@@ -57,8 +62,11 @@ struct rds_handshake;
  * @heard: number of handshakes of the peer
  * @tried: @heard at the last rds_session_try_again(); 0 for none
  * @paths: number of paths between the two hosts, a power of two, or 0 if there
- *	is one; with RDS_PATHS_COUNTED and RDS_PATHS_RAISED; also read without
- *	the lock
+ *	is one; with RDS_PATHS_COUNTED, RDS_PATHS_RAISED and RDS_PATHS_BLIND;
+ *	also read without the lock
+ * @max: largest number of paths that this host has, a power of two; constant
+ * @max_blind: the same with a peer that does not show which path a connection
+ *	is; constant
  * @shown: the peer has shown that it counts, over the present connection of
  *	path 0
  * @pings: handshake pings on the present connection of path 0 that the peer has
@@ -78,6 +86,8 @@ struct rds_session {
 	bool		asked;
 	bool		same;
 	u8		paths;
+	u8		max;
+	u8		max_blind;
 	bool		shown;
 	u8		pings;
 	u8		strays;
@@ -101,7 +111,14 @@ static inline bool rds_session_is_raised(const struct rds_session *s)
 	return READ_ONCE(s->paths) & RDS_PATHS_RAISED;
 }
 
-void rds_session_init(struct rds_session *session);
+static inline bool rds_session_is_blind(const struct rds_session *s)
+{
+	return READ_ONCE(s->paths) & RDS_PATHS_BLIND;
+}
+
+/* @max and @max_blind: see struct rds_session */
+void rds_session_init(struct rds_session *session, unsigned int max,
+		      unsigned int max_blind);
 
 /*
  * Is a handshake ping due, as the number of paths is unknown and no ping is on
@@ -138,7 +155,6 @@ struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
  * rds_session_heard - apply number of paths and kind in a handshake of the peer
  * @s: session
  * @hs: handshake
- * @max: number of paths that this host has, a power of two
  * @first: the handshake came over path 0
  *
  * A handshake without an offer may be sent again after one with it, by a host
@@ -147,14 +163,14 @@ struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
  * Context: any but hard interrupts.
  */
 void rds_session_heard(struct rds_session *s, const struct rds_handshake *hs,
-		       unsigned int max, bool first);
+		       bool first);
 
 /*
  * The number of paths with a peer that counts them and has sent this handshake,
  * 0 if the handshake is another peer's or there is one path.
  */
-unsigned int rds_session_counts(const struct rds_handshake *hs,
-				unsigned int max);
+unsigned int rds_session_counts(const struct rds_session *s,
+				const struct rds_handshake *hs);
 
 /*
  * A connection of path 0 begins, and a handshake ping with it if @greeted,
@@ -164,7 +180,7 @@ void rds_session_begun(struct rds_session *s, bool greeted, bool flagged);
 
 /*
  * The connection of a path has ended, of path 0 if @first: a peer that counts
- * paths may have restarted.
+ * paths may have restarted.  A blind one counts as such with path 0 only.
  */
 void rds_session_lost(struct rds_session *s, bool first);
 

@@ -4,9 +4,11 @@
  * two layouts: the first for IPv4 only, the second for IPv6 and IPv4, which is
  * shown as v4-mapped.
  */
+#include <linux/cred.h>
 #include <linux/rds.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
+#include <net/rds/access.h>
 #include <net/rds/transport.h>
 
 #include "conn/conn.h"
@@ -23,14 +25,37 @@ static_assert(sizeof(struct rds6_info_message) == 50);
 static_assert(sizeof(struct rds_info_socket) == 28);
 static_assert(sizeof(struct rds6_info_socket) == 52);
 
-/* State of a dump; conn or rs is the object whose messages are dumped */
+/*
+ * State of a dump; conn or rs is the object whose messages are dumped.  Unless
+ * all, the sockets of uid and their messages are dumped, and no others.
+ */
 struct dump {
 	struct rds_info_sink	*sink;
 	bool			v6;
 	bool			started;
+	bool			all;
+	kuid_t			uid;
 	const struct rds_conn	*conn;
 	const struct rds_sock	*rs;
 };
+
+static struct dump dump_begin(struct net *net, struct rds_info_sink *sink,
+			      bool v6)
+{
+	return (struct dump){
+		.sink	= sink,
+		.v6	= v6,
+		.all	= rds_access_sees_all(net),
+		.uid	= current_euid(),
+	};
+}
+
+/* May the process see the socket, and what it sends and receives? */
+static bool dump_may_see(const struct dump *d, const struct rds_sock *rs)
+{
+	return d->all ||
+	       (rs && uid_eq(READ_ONCE(rs->sk.sk_uid), d->uid));
+}
 
 static bool dump_shows(const struct dump *d, const struct in6_addr *addr)
 {
@@ -110,7 +135,8 @@ static void dump_sent(const struct rds_message *m, void *arg)
 		.tos	= d->conn->addr.tos,
 	};
 
-	if (!(m->flags & (RDS_MSG_ONCE | RDS_MSG_CANCELLED)))
+	if (!(m->flags & (RDS_MSG_ONCE | RDS_MSG_CANCELLED)) &&
+	    dump_may_see(d, m->owner))
 		dump_message(d, &r);
 }
 
@@ -143,7 +169,8 @@ static void dump_sock_messages(struct rds_sock *rs, void *arg)
 {
 	struct dump *d = arg;
 
-	if (!rds_sock_port(rs) || !dump_shows(d, &rs->bound_addr))
+	if (!rds_sock_port(rs) || !dump_shows(d, &rs->bound_addr) ||
+	    !dump_may_see(d, rs))
 		return;
 	d->rs = rs;
 	rds_sock_visit_rx(rs, dump_received, d);
@@ -173,6 +200,8 @@ static void dump_sock(struct rds_sock *rs, void *arg)
 	};
 	struct dump *d = arg;
 
+	if (!dump_may_see(d, rs))
+		return;
 	r.bound_port = rds_sock_port(rs);
 	if (r.bound_port)
 		r.bound_addr = rs->bound_addr;
@@ -190,70 +219,72 @@ static void dump_sock(struct rds_sock *rs, void *arg)
 
 static void info_conns(struct net *net, struct rds_info_sink *sink)
 {
-	struct dump d = { .sink = sink };
+	struct dump d = dump_begin(net, sink, false);
 
 	rds_conn_visit(rds_net(net), dump_conn, &d);
 }
 
 static void info6_conns(struct net *net, struct rds_info_sink *sink)
 {
-	struct dump d = { .sink = sink, .v6 = true };
+	struct dump d = dump_begin(net, sink, true);
 
 	rds_conn_visit(rds_net(net), dump_conn, &d);
 }
 
 static void info_send(struct net *net, struct rds_info_sink *sink)
 {
-	struct dump d = { .sink = sink };
+	struct dump d = dump_begin(net, sink, false);
 
 	rds_conn_visit(rds_net(net), dump_conn_messages, &d);
 }
 
 static void info6_send(struct net *net, struct rds_info_sink *sink)
 {
-	struct dump d = { .sink = sink, .v6 = true };
+	struct dump d = dump_begin(net, sink, true);
 
 	rds_conn_visit(rds_net(net), dump_conn_messages, &d);
 }
 
 static void info_retrans(struct net *net, struct rds_info_sink *sink)
 {
-	struct dump d = { .sink = sink, .started = true };
+	struct dump d = dump_begin(net, sink, false);
 
+	d.started = true;
 	rds_conn_visit(rds_net(net), dump_conn_messages, &d);
 }
 
 static void info6_retrans(struct net *net, struct rds_info_sink *sink)
 {
-	struct dump d = { .sink = sink, .v6 = true, .started = true };
+	struct dump d = dump_begin(net, sink, true);
 
+	d.started = true;
 	rds_conn_visit(rds_net(net), dump_conn_messages, &d);
 }
 
 static void info_recv(struct net *net, struct rds_info_sink *sink)
 {
-	struct dump d = { .sink = sink };
+	struct dump d = dump_begin(net, sink, false);
 
 	rds_sock_visit(rds_net(net), dump_sock_messages, &d);
 }
 
 static void info6_recv(struct net *net, struct rds_info_sink *sink)
 {
-	struct dump d = { .sink = sink, .v6 = true };
+	struct dump d = dump_begin(net, sink, true);
 
 	rds_sock_visit(rds_net(net), dump_sock_messages, &d);
 }
 
 static void info_socks(struct net *net, struct rds_info_sink *sink)
 {
-	struct dump d = { .sink = sink };
+	struct dump d = dump_begin(net, sink, false);
 
 	rds_sock_visit(rds_net(net), dump_sock, &d);
 }
 
 static void info6_socks(struct net *net, struct rds_info_sink *sink)
 {
-	struct dump d = { .sink = sink, .v6 = true };
+	struct dump d = dump_begin(net, sink, true);
 
 	rds_sock_visit(rds_net(net), dump_sock, &d);
 }

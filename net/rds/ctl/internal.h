@@ -3,9 +3,17 @@
 #ifndef _RDS_CTL_INTERNAL_H
 #define _RDS_CTL_INTERNAL_H
 
+#include <linux/sysctl.h>
+
 struct net;
 struct rds_info_sink;
 struct rds_net;
+
+/* access.c */
+int rds_sysctl_access(RDS_CTL_CONST struct ctl_table *table, int write,
+		      void *buffer, size_t *lenp, loff_t *ppos);
+int rds_sysctl_access_groups(RDS_CTL_CONST struct ctl_table *table, int write,
+			     void *buffer, size_t *lenp, loff_t *ppos);
 
 /* info_dump.c */
 void rds_info_dump_init(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * /proc/net/rds/drops: counters of drop reasons, for unused input and lost
- * paths.
+ * paths.  /proc/net/rds/held: what the namespace holds.
  */
 #include <linux/cpumask.h>
 #include <linux/proc_fs.h>
@@ -28,6 +28,17 @@ static int drops_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
+static int held_show(struct seq_file *seq, void *v)
+{
+	const struct rds_net *rn = rds_net(seq_file_single_net(seq));
+
+	seq_printf(seq, "sockets %d\n", atomic_read(&rn->nr_sockets));
+	seq_printf(seq, "connections %d\n", atomic_read(&rn->nr_conns));
+	seq_printf(seq, "congestion_maps %d\n", atomic_read(&rn->nr_maps));
+	seq_printf(seq, "uncharged_bytes %d\n", atomic_read(&rn->paid_bytes));
+	return 0;
+}
+
 /**
  * rds_proc_net_init - make /proc/net/rds of a namespace
  * @rn: namespace
@@ -41,7 +52,8 @@ int rds_proc_net_init(struct rds_net *rn)
 
 	if (!dir)
 		return -ENOMEM;
-	if (!proc_create_net_single("drops", 0444, dir, drops_show, NULL)) {
+	if (!proc_create_net_single("drops", 0444, dir, drops_show, NULL) ||
+	    !proc_create_net_single("held", 0444, dir, held_show, NULL)) {
 		rds_proc_net_exit(rn);
 		return -ENOMEM;
 	}

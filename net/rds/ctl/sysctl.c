@@ -8,12 +8,19 @@
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 
+#include "conn/addrs.h"
+#include "conn/conn.h"
 #include "ctl/internal.h"
 #include "netns.h"
+#include "peers.h"
 #include <net/rds/wire.h>
 
 static unsigned long one_jiffy = 1;
 static int max_paths = RDS_MAX_PATHS;
+/* in milliseconds; a shorter time is that of one retransmission */
+static int min_heartbeat = 100;
+static int max_heartbeat = 60000;
+static int max_heartbeats = 100;
 
 enum {
 	CTL_RECONNECT_MIN,
@@ -22,8 +29,66 @@ enum {
 	CTL_UNACKED_BYTES,
 	CTL_PING_ENABLE,
 	CTL_PATHS,
+	CTL_PATHS_OLD,
+	CTL_HEARTBEAT_INTERVAL,
+	CTL_HEARTBEAT_LIMIT,
+	CTL_PATH_ADDRESSES,
+	CTL_ACCESS,
+	CTL_ACCESS_GROUPS,
+	CTL_PEER_NETWORKS,
 	CTL_NR
 };
+
+/**
+ * struct sysctl_text - a setting that is a text with a form of its own
+ * @set: reads the text, may change it, and returns 0 or an errno
+ * @show: writes the text, to as many bytes as the table says
+ */
+struct sysctl_text {
+	int	(*set)(struct rds_net *rn, char *text);
+	void	(*show)(struct rds_net *rn, char *text);
+};
+
+/* A peer that may not open a connection loses the one that it has opened. */
+static int peers_set(struct rds_net *rn, char *text)
+{
+	int err = rds_peers_set(rn, text);
+
+	if (!err)
+		rds_conn_reset_denied(rn);
+	return err;
+}
+
+static struct sysctl_text path_addresses = { rds_addrs_set, rds_addrs_show };
+static struct sysctl_text peer_networks = { peers_set, rds_peers_show };
+
+/* A struct sysctl_text, extra1 of the table */
+static int sysctl_text(RDS_CTL_CONST struct ctl_table *table, int write,
+		       void *buffer, size_t *lenp, loff_t *ppos)
+{
+	const struct sysctl_text *kind = table->extra1;
+	struct ctl_table text = { .maxlen = table->maxlen };
+	struct rds_net *rn = table->data;
+	int err;
+
+	/* A part of a list would be another list. */
+	if (write && (*ppos || *lenp >= text.maxlen ||
+		      strnlen(buffer, *lenp) < *lenp))
+		return -EINVAL;
+	text.data = kzalloc(text.maxlen, GFP_KERNEL);
+	if (!text.data)
+		return -ENOMEM;
+	if (write) {
+		memcpy(text.data, buffer, *lenp);
+		err = kind->set(rn, text.data);
+		*ppos += err ? 0 : *lenp;
+	} else {
+		kind->show(rn, text.data);
+		err = proc_dostring(&text, 0, buffer, lenp, ppos);
+	}
+	kfree(text.data);
+	return err;
+}
 
 /*
  * Kernels without register_net_sysctl_sz() look for an empty entry at the end
@@ -68,6 +133,56 @@ static const struct ctl_table sysctl_template[CTL_NR + 1] = {
 		.extra1		= SYSCTL_ONE,
 		.extra2		= &max_paths,
 	},
+	[CTL_PATHS_OLD] = {
+		.procname	= "paths_old",
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec_minmax,
+		.extra1		= SYSCTL_ONE,
+		.extra2		= &max_paths,
+	},
+	[CTL_HEARTBEAT_INTERVAL] = {
+		.procname	= "heartbeat_interval_ms",
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec_minmax,
+		.extra1		= &min_heartbeat,
+		.extra2		= &max_heartbeat,
+	},
+	[CTL_HEARTBEAT_LIMIT] = {
+		.procname	= "heartbeat_limit",
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= &max_heartbeats,
+	},
+	[CTL_PATH_ADDRESSES] = {
+		.procname	= "path_addresses",
+		.maxlen		= RDS_ADDRS_TEXT,
+		.mode		= 0644,
+		.proc_handler	= sysctl_text,
+		.extra1		= &path_addresses,
+	},
+	[CTL_ACCESS] = {
+		.procname	= "access",
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= rds_sysctl_access,
+	},
+	[CTL_ACCESS_GROUPS] = {
+		.procname	= "access_group_range",
+		.maxlen		= 2 * sizeof(unsigned long),
+		.mode		= 0644,
+		.proc_handler	= rds_sysctl_access_groups,
+	},
+	[CTL_PEER_NETWORKS] = {
+		.procname	= "peer_networks",
+		.maxlen		= RDS_PEERS_TEXT,
+		.mode		= 0644,
+		.proc_handler	= sysctl_text,
+		.extra1		= &peer_networks,
+	},
 };
 
 static void sysctl_defaults(struct rds_net_sysctl *s)
@@ -78,14 +193,19 @@ static void sysctl_defaults(struct rds_net_sysctl *s)
 	s->max_unacked_bytes = 16 << 20;
 	s->ping_enable = 1;
 	s->paths = 1;
+	s->paths_old = 1;
+	s->heartbeat_interval = 1000;
+	s->heartbeat_limit = 3;
 }
 
 /*
  * Point the table to the values.  Each of the two delays is the limit of the
  * other one.
  */
-static void sysctl_bind(struct ctl_table *table, struct rds_net_sysctl *s)
+static void sysctl_bind(struct ctl_table *table, struct rds_net *rn)
 {
+	struct rds_net_sysctl *s = &rn->sysctl;
+
 	table[CTL_RECONNECT_MIN].data = &s->reconnect_min;
 	table[CTL_RECONNECT_MIN].extra1 = &one_jiffy;
 	table[CTL_RECONNECT_MIN].extra2 = &s->reconnect_max;
@@ -95,6 +215,13 @@ static void sysctl_bind(struct ctl_table *table, struct rds_net_sysctl *s)
 	table[CTL_UNACKED_BYTES].data = &s->max_unacked_bytes;
 	table[CTL_PING_ENABLE].data = &s->ping_enable;
 	table[CTL_PATHS].data = &s->paths;
+	table[CTL_PATHS_OLD].data = &s->paths_old;
+	table[CTL_HEARTBEAT_INTERVAL].data = &s->heartbeat_interval;
+	table[CTL_HEARTBEAT_LIMIT].data = &s->heartbeat_limit;
+	table[CTL_PATH_ADDRESSES].data = rn;
+	table[CTL_ACCESS].data = rn;
+	table[CTL_ACCESS_GROUPS].data = rn;
+	table[CTL_PEER_NETWORKS].data = rn;
 }
 
 /**
@@ -112,7 +239,7 @@ int rds_sysctl_net_init(struct rds_net *rn)
 	if (!table)
 		return -ENOMEM;
 	sysctl_defaults(&rn->sysctl);
-	sysctl_bind(table, &rn->sysctl);
+	sysctl_bind(table, rn);
 	rn->sysctl_header = register_net_sysctl_sz(rn->net, "net/rds", table,
 						   CTL_NR);
 	if (!rn->sysctl_header) {

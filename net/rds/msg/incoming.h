@@ -12,6 +12,7 @@
 
 #include <linux/bvec.h>
 #include <linux/in6.h>
+#include <linux/llist.h>
 #include <linux/refcount.h>
 #include <linux/skbuff.h>
 #include <linux/types.h>
@@ -31,6 +32,7 @@ enum rds_inc_form {
 /**
  * struct rds_incoming - one received message
  * @list: entry in the receive queue
+ * @spent: entry in a list of rds_inc_put_later(), instead of @list
  * @refs: one reference of the owner, and one of each reader that peeks
  * @len: payload bytes
  * @sport: sender's RDS port, wire order
@@ -46,6 +48,8 @@ enum rds_inc_form {
  *	others are not valid then; the last is 0 if no socket traced when the
  *	message was queued
  * @form: enum rds_inc_form: where the payload is
+ * @tidy: the reader that dequeued the message calls rds_inc_free_spent() when
+ *	it is done
  * @nr: used entries of @bv
  * @max: allocated entries of @bv
  * @filled: payload bytes that were appended as socket buffers or pages
@@ -57,12 +61,16 @@ enum rds_inc_form {
  * @inl: short payload, or the first entries of @bv
  */
 struct rds_incoming {
-	struct list_head	list;
+	union {
+		struct list_head	list;
+		struct llist_node	spent;
+	};
 	refcount_t		refs;
 	u32			len;
 	__be16			sport;
 	__be16			dport;
 	u8			form;
+	bool			tidy;
 	u16			nr;
 	u16			max;
 	u32			filled;
@@ -102,6 +110,16 @@ ssize_t rds_inc_copy(struct rds_incoming *inc, struct iov_iter *to);
 
 /* Drop one reference; the last one frees the message. */
 void rds_inc_put(struct rds_incoming *inc);
+
+/* Messages on the list of rds_inc_put_later(), for one rds_inc_free_spent() */
+#define RDS_INC_SPENT		32
+
+/*
+ * As rds_inc_put(), but the memory of the message itself is given back by
+ * rds_inc_free_spent(), which costs less for many than for each.  No lock.
+ */
+void rds_inc_put_later(struct rds_incoming *inc, struct llist_head *spent);
+void rds_inc_free_spent(struct llist_head *spent);
 
 /*
  * Payload of a message in one buffer, for the core (congestion maps); NULL for

@@ -86,20 +86,18 @@ static void *message_add_frag(struct rds_message *m, struct rds_txpages *pages,
 }
 
 /*
- * Fill a fragment with payload from offset @skip on.  copy_page_from_iter()
- * works page by page.  copy_from_iter() does not, but checks its destination
- * first, which costs too much for a few bytes.
+ * Fill a fragment with payload from offset @skip on.  copy_from_iter() checks
+ * its destination first, and copy_page_from_iter() works page by page: both
+ * cost too much for a few bytes.  The fragment is one piece of a compound page
+ * that message_add_frag() has measured.
  */
 static bool message_fill(const struct bio_vec *bv, size_t skip,
 			 struct iov_iter *from)
 {
 	size_t n = bv->bv_len - skip;
 
-	if (n <= PAGE_SIZE)
-		return copy_page_from_iter(bv->bv_page, bv->bv_offset + skip, n,
-					   from) == n;
-	return copy_from_iter(page_address(bv->bv_page) + bv->bv_offset + skip,
-			      n, from) == n;
+	return _copy_from_iter(page_address(bv->bv_page) + bv->bv_offset + skip,
+			       n, from) == n;
 }
 
 struct rds_message *rds_message_copy(struct rds_txpages *pages,
@@ -262,6 +260,7 @@ static void message_untell(struct rds_wire_header *hdr)
 {
 	rds_message_drop_ack(hdr);
 	rds_handshake_drop_npaths(hdr->exthdr);
+	rds_lane_untag(hdr->exthdr);
 }
 
 void rds_message_untell(struct rds_message *m)
@@ -269,7 +268,8 @@ void rds_message_untell(struct rds_message *m)
 	message_untell(m->tx.hdr);
 }
 
-bool rds_message_renew_header(struct rds_message *m)
+bool rds_message_renew_header(struct rds_message *m, bool tag,
+			      unsigned int lane)
 {
 	struct rds_wire_header *hdr = netdev_alloc_frag(HDR_SIZE);
 	struct page *page;
@@ -284,6 +284,8 @@ bool rds_message_renew_header(struct rds_message *m)
 	hdr->seq = cpu_to_be64(m->seq);
 	hdr->flags |= RDS_WIRE_F_RETRANSMITTED;
 	message_untell(hdr);
+	if (tag)
+		rds_lane_tag(hdr->exthdr, lane);
 	page = virt_to_head_page(hdr);
 	put_page(m->tx.bv[0].bv_page);
 	bvec_set_page(&m->tx.bv[0], page, HDR_SIZE,
@@ -292,7 +294,8 @@ bool rds_message_renew_header(struct rds_message *m)
 	return true;
 }
 
-void rds_message_free(struct rds_message *m)
+/* Give back all that a message has but its own memory. */
+static void message_end(struct rds_message *m)
 {
 	unsigned int i;
 
@@ -309,7 +312,29 @@ void rds_message_free(struct rds_message *m)
 	}
 	if (m->tx.bv != m->inline_bv)
 		kfree(m->tx.bv);
+}
+
+void rds_message_free(struct rds_message *m)
+{
+	message_end(m);
 	kmem_cache_free(message_cache, m);
+}
+
+void rds_message_bin_add(struct rds_message_bin *bin, struct rds_message *m)
+{
+	message_end(m);
+	bin->m[bin->nr++] = m;
+	if (bin->nr == ARRAY_SIZE(bin->m))
+		rds_message_bin_empty(bin);
+}
+
+void rds_message_bin_empty(struct rds_message_bin *bin)
+{
+	if (bin->nr == 1)
+		kmem_cache_free(message_cache, bin->m[0]);
+	else if (bin->nr)
+		kmem_cache_free_bulk(message_cache, bin->nr, bin->m);
+	bin->nr = 0;
 }
 
 int __init rds_message_init(void)

@@ -49,6 +49,8 @@ struct rds_zcopy;
 #define RDS_MSG_KEPT		BIT(5)
 /* its owner is not charged for its bytes any more */
 #define RDS_MSG_PAID		BIT(6)
+/* dropped as the peer could not be reached */
+#define RDS_MSG_UNREACHED	BIT(7)
 /* begun over an earlier connection: needs another header */
 #define RDS_MSG_AGAIN		BIT(4)
 
@@ -141,15 +143,33 @@ struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport,
  */
 void rds_message_free(struct rds_message *m);
 
+/**
+ * struct rds_message_bin - messages whose memory is given back together, which
+ * costs less than one after the other
+ * @nr: number of entries of @m; 0 at first
+ * @m: messages that have ended
+ */
+struct rds_message_bin {
+	unsigned int	nr;
+	void		*m[32];
+};
+
+/* As rds_message_free(), at the latest with the next rds_message_bin_empty() */
+void rds_message_bin_add(struct rds_message_bin *bin, struct rds_message *m);
+void rds_message_bin_empty(struct rds_message_bin *bin);
+
 /*
  * A message that was not begun goes over another connection: take out of its
- * header what was for the last one.
+ * header what was for the last one, and its lane.
  */
 void rds_message_untell(struct rds_message *m);
 
 /**
  * rds_message_renew_header - give a message that is sent again another header
  * @m: message, begun over an earlier connection
+ * @tag: the path of another lane carries the message, so the header names the
+ *	lane
+ * @lane: index of the lane of the message
  *
  * The new header is a copy in other memory, with the present number, flagged as
  * retransmitted, and without what was only for the earlier connection.  The old
@@ -159,7 +179,8 @@ void rds_message_untell(struct rds_message *m);
  * lock of its queue.
  * Return: false without memory, with nothing changed.
  */
-bool rds_message_renew_header(struct rds_message *m);
+bool rds_message_renew_header(struct rds_message *m, bool tag,
+			      unsigned int lane);
 
 /* Take out of a header what was said to the peer of one connection. */
 static inline void rds_message_drop_ack(struct rds_wire_header *hdr)

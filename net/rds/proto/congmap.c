@@ -18,20 +18,64 @@ static u64 load_groups(const u8 *p)
 	return v;
 }
 
+/* The same ports as they are in memory: a map is long. */
+static inline u64 load_ports(const u8 *p)
+{
+	u64 v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline u64 copy_ports(u8 *to, const u8 *from)
+{
+	u64 v = load_ports(from);
+
+	memcpy(to, &v, sizeof(v));
+	return v;
+}
+
 /**
- * rds_congmap_any() - is any port congested?
+ * rds_congmap_groups() - find the monitor groups with a congested port
  * @map: RDS_CONG_MAP_BYTES
  *
- * Return: true if some bit is set.
+ * Return: a mask of the groups, port modulo 64; 0 if no port is congested.
  */
-bool rds_congmap_any(const u8 *map)
+u64 rds_congmap_groups(const u8 *map)
 {
+	u64 ports = 0;
 	size_t i;
 
-	for (i = 0; i < RDS_CONG_MAP_BYTES; i += GROUP_BYTES)
-		if (load_groups(map + i))
-			return true;
-	return false;
+	/* Four at a time, as each map that comes is looked at */
+	for (i = 0; i < RDS_CONG_MAP_BYTES; i += 4 * GROUP_BYTES)
+		ports |= load_ports(map + i) |
+			 load_ports(map + i + GROUP_BYTES) |
+			 load_ports(map + i + 2 * GROUP_BYTES) |
+			 load_ports(map + i + 3 * GROUP_BYTES);
+	return load_groups((const u8 *)&ports);
+}
+
+/**
+ * rds_congmap_copy() - copy a map, and find its groups as rds_congmap_groups()
+ * @to: RDS_CONG_MAP_BYTES
+ * @from: RDS_CONG_MAP_BYTES
+ *
+ * Return: a mask of the groups.
+ */
+u64 rds_congmap_copy(u8 *to, const u8 *from)
+{
+	u64 ports = 0;
+	size_t i;
+
+	for (i = 0; i < RDS_CONG_MAP_BYTES; i += 4 * GROUP_BYTES)
+		ports |= copy_ports(to + i, from + i) |
+			 copy_ports(to + i + GROUP_BYTES,
+				    from + i + GROUP_BYTES) |
+			 copy_ports(to + i + 2 * GROUP_BYTES,
+				    from + i + 2 * GROUP_BYTES) |
+			 copy_ports(to + i + 3 * GROUP_BYTES,
+				    from + i + 3 * GROUP_BYTES);
+	return load_groups((const u8 *)&ports);
 }
 
 /**
@@ -45,10 +89,10 @@ bool rds_congmap_any(const u8 *map)
  */
 u64 rds_congmap_cleared_groups(const u8 *before, const u8 *after)
 {
-	u64 groups = 0;
+	u64 ports = 0;
 	size_t i;
 
 	for (i = 0; i < RDS_CONG_MAP_BYTES; i += GROUP_BYTES)
-		groups |= load_groups(before + i) & ~load_groups(after + i);
-	return groups;
+		ports |= load_ports(before + i) & ~load_ports(after + i);
+	return load_groups((const u8 *)&ports);
 }

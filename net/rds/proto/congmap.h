@@ -27,7 +27,8 @@ static inline void rds_congmap_clear(u8 *map, u16 port)
 	map[port / 8] &= ~(1 << port % 8);
 }
 
-bool rds_congmap_any(const u8 *map);
+u64 rds_congmap_groups(const u8 *map);
+u64 rds_congmap_copy(u8 *to, const u8 *from);
 u64 rds_congmap_cleared_groups(const u8 *before, const u8 *after);
 
 #endif

@@ -11,6 +11,7 @@ static const struct rds_ext_desc ext_table[RDS_EXT_MAX] = {
 	[RDS_EXT_CAP_BITS] = { RDS_EXT_CAP_BITS, 4, false, "CAP_BITS" },
 	[RDS_EXT_SPORT_IDX] = { RDS_EXT_SPORT_IDX, 1, false, "SPORT_IDX" },
 	[RDS_EXT_CSUM] = { RDS_EXT_CSUM, 8, true, "CSUM" },
+	[RDS_EXT_LANE] = { RDS_EXT_LANE, 1, true, "LANE" },
 };
 
 /**
@@ -154,6 +155,28 @@ void rds_handshake_drop_npaths(u8 area[RDS_EXTHDR_SPACE])
 		return;
 	memmove(area, area + GONE, RDS_EXTHDR_SPACE - GONE);
 	memset(area + RDS_EXTHDR_SPACE - GONE, 0, GONE);
+}
+
+/**
+ * rds_lane_tag() - name the lane of a message that another path carries
+ * @area: extension area, of which every byte is written
+ * @lane: index of the lane
+ */
+void rds_lane_tag(u8 area[RDS_EXTHDR_SPACE], unsigned int lane)
+{
+	memset(area, 0, RDS_EXTHDR_SPACE);
+	area[0] = RDS_EXT_LANE;
+	area[1] = lane;
+}
+
+/**
+ * rds_lane_untag() - undo rds_lane_tag()
+ * @area: extension area; one that names no lane is not changed
+ */
+void rds_lane_untag(u8 area[RDS_EXTHDR_SPACE])
+{
+	if (rds_lane_is_tagged(area))
+		memset(area, 0, RDS_EXTHDR_SPACE);
 }
 
 /**

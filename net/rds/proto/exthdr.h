@@ -90,6 +90,18 @@ static inline bool rds_handshake_paths(const struct rds_handshake *hs)
 	return hs->caps & RDS_CAP_BITS_PATHS && rds_handshake_acks(hs);
 }
 
+/* Does the peer take messages of any lane over any path? */
+static inline bool rds_handshake_moves(const struct rds_handshake *hs)
+{
+	return hs->caps & RDS_CAP_BITS_LANES && rds_handshake_paths(hs);
+}
+
+/* Does the peer tell further addresses?  It takes messages over any path. */
+static inline bool rds_handshake_tells(const struct rds_handshake *hs)
+{
+	return hs->caps & RDS_CAP_BITS_ADDRS && rds_handshake_moves(hs);
+}
+
 /* Index of the path at the peer, if it has several */
 static inline unsigned int rds_handshake_index(const struct rds_handshake *hs)
 {
@@ -99,6 +111,20 @@ static inline unsigned int rds_handshake_index(const struct rds_handshake *hs)
 void rds_handshake_build(u8 area[RDS_EXTHDR_SPACE], u16 npaths, u32 gen,
 			 bool sport_idx, u32 caps);
 void rds_handshake_drop_npaths(u8 area[RDS_EXTHDR_SPACE]);
+
+/* Does the header name the lane of the message? */
+static inline bool rds_lane_is_tagged(const u8 area[RDS_EXTHDR_SPACE])
+{
+	return area[0] == RDS_EXT_LANE;
+}
+
+static inline unsigned int rds_lane_of(const u8 area[RDS_EXTHDR_SPACE])
+{
+	return area[1];
+}
+
+void rds_lane_tag(u8 area[RDS_EXTHDR_SPACE], unsigned int lane);
+void rds_lane_untag(u8 area[RDS_EXTHDR_SPACE]);
 void rds_handshake_parse(const u8 area[RDS_EXTHDR_SPACE],
 			 struct rds_handshake *out);
 

@@ -19,7 +19,11 @@ static enum rds_stream_ev feed_header(struct rds_stream *s, const u8 *p,
 
 	if (take > n)
 		take = n;
-	memcpy(s->hdr.bytes + s->hdr_have, p, take);
+	/* Mostly the header is in one piece: this size the compiler knows. */
+	if (take == sizeof(s->hdr))
+		memcpy(s->hdr.bytes, p, sizeof(s->hdr));
+	else
+		memcpy(s->hdr.bytes + s->hdr_have, p, take);
 	s->hdr_have += take;
 	*used = take;
 	if (s->hdr_have < sizeof(s->hdr))

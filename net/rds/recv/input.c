@@ -21,7 +21,7 @@
 
 /* Messages and bytes after which an acknowledgement does not wait any longer */
 #define ACK_MESSAGES	128
-#define ACK_BYTES	(256 * 1024)
+#define ACK_BYTES	(512 * 1024)
 
 struct rds_incoming *rds_rx_alloc(struct rds_path *path, u32 len, bool linear,
 				  gfp_t gfp)
@@ -51,6 +51,7 @@ void rds_rx_begin(struct rds_rx_batch *batch, struct rds_path *path)
 	/* Keeps the sockets in wake[] from being freed until rds_rx_end(). */
 	rcu_read_lock();
 	batch->path = path;
+	batch->acked = 0;
 	batch->nr_wake = 0;
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_begin, RDS_NS);
@@ -77,6 +78,19 @@ static void rx_owes_ack(struct rds_rx_state *rx)
 	rx->vtable->owes_ack(rx->path, now);
 }
 
+/*
+ * The peer's core has delivered what the path sent up to the number @seq; 0 if
+ * it does not say.  The position that came with the batch is applied as well.
+ */
+static void rx_acked(struct rds_rx_batch *batch, u64 seq)
+{
+	struct rds_path *path = batch->path;
+	u64 pos = batch->acked;
+
+	batch->acked = 0;
+	path->rx->vtable->acked(path, path->index, seq, pos);
+}
+
 void rds_rx_end(struct rds_rx_batch *batch)
 	__releases(RCU)
 {
@@ -84,6 +98,8 @@ void rds_rx_end(struct rds_rx_batch *batch)
 
 	for (i = 0; i < batch->nr_wake; i++)
 		rds_sock_wake_rx(batch->wake[i]);
+	if (batch->acked)
+		rx_acked(batch, 0);
 	rcu_read_unlock();
 	if (batch->path->rx->owed)
 		rx_owes_ack(batch->path->rx);
@@ -158,9 +174,53 @@ static void rx_map(struct rds_rx_state *rx, const struct rds_incoming *inc)
 static bool rx_outdated(const struct rds_rx_state *rx,
 			const struct rds_handshake *hs)
 {
-	if (rx->begun || hs->gen == rx->gen)
+	u32 gen = rx->lane->gen;
+
+	if (rx->begun || hs->gen == gen)
 		return false;
-	return rx->gen || !rds_handshake_late(hs);
+	return gen || !rds_handshake_late(hs);
+}
+
+/*
+ * Apply the generation number of a handshake to the lane of the path, which is
+ * locked.  The session knows it already, so that no other path begins the lane
+ * anew for an earlier one; nor does this one, if the session knows a later one
+ * by now.  A handshake with a number is accepted, so the number expected is
+ * right already; a lower one would let in repeats of what the new incarnation
+ * sent before its handshake.
+ */
+static void rx_set_generation(struct rds_rx_state *rx,
+			      const struct rds_handshake *hs, bool numbered)
+{
+	if (hs->gen)
+		WRITE_ONCE(rx->gen, hs->gen);
+	if (rds_rx_is_shared(rx) && hs->gen &&
+	    hs->gen != READ_ONCE(*rx->peer_gen))
+		return;
+	if (!numbered && rx_outdated(rx, hs))
+		rds_rx_lane_forget(rx->lane);
+	if (hs->gen)
+		rx->lane->gen = hs->gen;
+}
+
+/* The lane is locked already if the handshake counts as a message. */
+static void rx_learn(struct rds_rx_state *rx, const struct rds_handshake *hs,
+		     bool numbered, bool locked)
+{
+	if (locked) {
+		rx_set_generation(rx, hs, numbered);
+		return;
+	}
+	rds_rx_lock(rx, rx->lane);
+	rx_set_generation(rx, hs, numbered);
+	rds_rx_unlock(rx, rx->lane);
+}
+
+/* What follows over the connection comes again over another one. */
+static void rx_give_up(struct rds_rx_state *rx, enum rds_drop_reason why)
+{
+	rx->misplaced = true;
+	rx->vtable->lost(rx->path, why);
 }
 
 /*
@@ -177,14 +237,15 @@ static bool rx_is_misplaced(const struct rds_rx_state *rx,
 }
 
 /*
- * Apply a handshake.  One with a number is accepted, so the number expected is
- * right already; a lower one would let in repeats of what the new incarnation
- * sent before its handshake.
+ * Apply a handshake.  The lane of the path is @locked if the handshake counts
+ * as a message.
  */
 static void rx_handshake(struct rds_rx_state *rx,
 			 const struct rds_wire_header *hdr,
-			 const struct rds_handshake *hs, bool ask)
+			 const struct rds_handshake *hs, bool ask, bool locked)
 {
+	enum rds_gen_news news;
+
 	if (hs->unknown)
 		rds_drop(rx->rn->net, RDS_DROP_BAD_HANDSHAKE);
 	if (rx_is_misplaced(rx, hs)) {
@@ -192,13 +253,18 @@ static void rx_handshake(struct rds_rx_state *rx,
 		rx->vtable->misplaced(rx->path, hs);
 		return;
 	}
-	if (!hdr->seq && rx_outdated(rx, hs))
-		rds_rx_state_forget(rx);
-	if (hs->gen)
-		rx->gen = hs->gen;
+	news = rx->vtable->generation(rx->path, hs);
+	if (news == RDS_GEN_STALE) {
+		rx_give_up(rx, RDS_DROP_PEER_REPLACED);
+		return;
+	}
+	rx_learn(rx, hs, hdr->seq, locked);
 	if (rds_handshake_acks(hs))
 		rx->by_number = true;
-	rx->vtable->handshake(rx->path, hs, ask, be64_to_cpu(hdr->ack));
+	if (rds_rx_is_shared(rx) && rds_handshake_moves(hs))
+		rx->moves = true;
+	rx->vtable->handshake(rx->path, hs, ask, be64_to_cpu(hdr->ack),
+			      news == RDS_GEN_NEW);
 }
 
 static void rx_numbered_handshake(struct rds_rx_state *rx,
@@ -207,26 +273,81 @@ static void rx_numbered_handshake(struct rds_rx_state *rx,
 	struct rds_handshake hs;
 
 	/* The answer may be sent before this returns. */
-	WRITE_ONCE(rx->delivered, be64_to_cpu(hdr->seq));
+	WRITE_ONCE(rx->lane->delivered, be64_to_cpu(hdr->seq));
 	rds_handshake_parse(hdr->exthdr, &hs);
-	rx_handshake(rx, hdr, &hs, ask);
+	rx_handshake(rx, hdr, &hs, ask, true);
+}
+
+/*
+ * The peer tells its further addresses, once for each connection of path 0; so
+ * a peer cannot make this host work with them all the time.
+ */
+static void rx_told(struct rds_rx_state *rx, const struct rds_incoming *inc)
+{
+	const void *payload = rds_inc_data(inc);
+
+	if (rx->told || rx->path->index || !payload)
+		return;
+	rx->told = true;
+	rx->vtable->told(rx->path, payload, inc->len);
+}
+
+/* The peer acknowledges messages of all lanes. */
+static void rx_lanes_acked(struct rds_rx_state *rx, const void *payload)
+{
+	__be64 acks[RDS_MAX_PATHS];
+	unsigned int i;
+
+	static_assert(sizeof(acks) == RDS_LANES_ACK_BYTES);
+	if (!payload)
+		return;
+	memcpy(acks, payload, sizeof(acks));
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		if (acks[i])
+			rx->vtable->acked(rx->path, i, be64_to_cpu(acks[i]), 0);
+	}
+}
+
+/*
+ * The connection is between further addresses of two hosts, and the transport
+ * took it for one of these addresses, as the first frame came late.  What
+ * follows is for another connection.
+ */
+static bool rx_is_stray(const struct rds_incoming *inc,
+			const struct rds_wire_header *hdr)
+{
+	const struct rds_wire_join *join = (const void *)rds_inc_data(inc);
+
+	return inc->len == sizeof(*join) && join && !hdr->sport &&
+	       !hdr->dport &&
+	       !memcmp(join->magic, RDS_JOIN_MAGIC, sizeof(join->magic));
 }
 
 /*
  * Messages without a number, which only a peer that acknowledges by number
  * sends (wire.rst).  Returns whether it was one.
  */
-static bool rx_unnumbered(struct rds_rx_state *rx,
+static bool rx_unnumbered(struct rds_rx_batch *batch,
+			  const struct rds_incoming *inc,
 			  const struct rds_wire_header *hdr)
 {
+	struct rds_rx_state *rx = batch->path->rx;
 	u16 sport = be16_to_cpu(hdr->sport), dport = be16_to_cpu(hdr->dport);
 	bool ask = sport == RDS_PROBE_PORT && dport == RDS_PING_PORT;
 	struct rds_handshake hs;
 
 	if (!(rx->path->trans->caps & RDS_CAP_MULTIPATH))
 		return false;
+	if (unlikely(rx_is_stray(inc, hdr))) {
+		rx_give_up(rx, RDS_DROP_BAD_JOIN);
+		return true;
+	}
 	if (rx->by_number && !sport && !dport) {
-		rx->vtable->acked(rx->path, be64_to_cpu(hdr->ack));
+		rx_acked(batch, be64_to_cpu(hdr->ack));
+		if (rx->moves && inc->len == RDS_LANES_ACK_BYTES)
+			rx_lanes_acked(rx, rds_inc_data(inc));
+		else if (rx->moves && inc->len)
+			rx_told(rx, inc);
 		return true;
 	}
 	if (!ask && (sport != RDS_PING_PORT || dport != RDS_PROBE_PORT))
@@ -234,7 +355,7 @@ static bool rx_unnumbered(struct rds_rx_state *rx,
 	rds_handshake_parse(hdr->exthdr, &hs);
 	if (!rds_handshake_acks(&hs))
 		return false;
-	rx_handshake(rx, hdr, &hs, ask);
+	rx_handshake(rx, hdr, &hs, ask, false);
 	return true;
 }
 
@@ -332,14 +453,39 @@ static void rx_set_source(struct rds_incoming *inc, const struct rds_path *path,
 	inc->dport = hdr->dport;
 }
 
-static bool rx_duplicate(struct rds_rx_state *rx, u64 seq, u8 flags)
+/*
+ * Is the connection of the incarnation of the peer that the lane counts for?
+ * The connection that first brings the lane of the present incarnation begins
+ * it anew.
+ */
+static bool rx_is_current(struct rds_rx_state *rx, struct rds_rx_lane *lane)
 {
-	if (rds_rx_check(&rx->expected, seq, flags, rx->by_number) ==
+	if (!rds_rx_is_shared(rx) || !rx->by_number || lane->gen == rx->gen)
+		return true;
+	if (rx->gen != READ_ONCE(*rx->peer_gen))
+		return false;
+	rds_rx_lane_forget(lane);
+	lane->gen = rx->gen;
+	return true;
+}
+
+static bool rx_duplicate(struct rds_rx_state *rx, struct rds_rx_lane *lane,
+			 u64 seq, u8 flags)
+{
+	if (rds_rx_check(&lane->expected, seq, flags, rx->by_number) ==
 	    RDS_RX_ACCEPT)
 		return false;
 	rds_stats_inc(rx->rn, recv_drop_old_seq);
 	rds_drop(rx->rn->net, RDS_DROP_DUPLICATE);
 	return true;
+}
+
+static bool rx_is_handshake(const struct rds_wire_header *hdr)
+{
+	u16 sport = be16_to_cpu(hdr->sport), dport = be16_to_cpu(hdr->dport);
+
+	return (sport == RDS_PROBE_PORT && dport == RDS_PING_PORT) ||
+	       (sport == RDS_PING_PORT && dport == RDS_PROBE_PORT);
 }
 
 /* Deliver a numbered message.  Returns true if the caller has to free @inc. */
@@ -350,6 +496,10 @@ static bool rx_message(struct rds_rx_batch *batch, struct rds_incoming *inc,
 	struct rds_path *path = batch->path;
 	struct rds_rx_state *rx = path->rx;
 
+	/* A handshake is about the connection that it was made for. */
+	if (rx->moves && rds_lane_is_tagged(hdr->exthdr) &&
+	    rx_is_handshake(hdr))
+		return true;
 	rx_set_source(inc, path, hdr);
 	if (dport == RDS_PING_PORT && rx->rn->sysctl.ping_enable)
 		return rx_ping(batch, inc, hdr);
@@ -365,44 +515,115 @@ static bool rx_message(struct rds_rx_batch *batch, struct rds_incoming *inc,
 }
 
 /*
- * All messages up to @seq are on the queue of their socket, or dropped for
- * good.
+ * All messages of the lane up to @seq are on the queue of their socket, or
+ * dropped for good.
  */
-static void rx_delivered(struct rds_rx_state *rx, u64 seq, u32 len, u8 flags)
+static void rx_delivered(struct rds_rx_state *rx, struct rds_rx_lane *lane,
+			 u64 seq)
 {
-	WRITE_ONCE(rx->delivered, seq);
+	WRITE_ONCE(lane->delivered, seq);
+	rx->begun = true;
+}
+
+/* The peer waits for an acknowledgement; it may not know that of a duplicate */
+static void rx_owes(struct rds_rx_state *rx, const struct rds_rx_lane *lane,
+		    u32 len, u8 flags)
+{
 	if (!rx->by_number)
 		return;
 	rx->owed++;
 	rx->owed_bytes += len;
 	if (flags & RDS_WIRE_F_ACK_REQUIRED)
 		rx->ack_now = true;
+	if (likely(lane == rx->lane))
+		return;
+	/* Whoever sees the flag sees what is delivered. */
+	smp_store_release(&rx->foreign, true);
+}
+
+/*
+ * The lane of a message, or NULL if the header names none that there is.  Only
+ * a peer that sends messages of any lane names one.
+ */
+static struct rds_rx_lane *rx_lane(const struct rds_rx_state *rx,
+				   const struct rds_wire_header *hdr)
+{
+	unsigned int i;
+
+	if (likely(!rx->moves || !rds_lane_is_tagged(hdr->exthdr)))
+		return rx->lane;
+	i = rds_lane_of(hdr->exthdr);
+	return i < RDS_MAX_PATHS ? &rx->lanes[i] : NULL;
+}
+
+/*
+ * A message of the lane, which is locked.  Returns true if the caller has to
+ * free @inc.
+ */
+static bool rx_take(struct rds_rx_batch *batch, struct rds_incoming *inc,
+		    const struct rds_wire_header *hdr, struct rds_rx_lane *lane)
+{
+	struct rds_rx_state *rx = batch->path->rx;
+	u64 seq = be64_to_cpu(hdr->seq);
+	bool drop;
+
+	if (unlikely(!rx_is_current(rx, lane))) {
+		rx_give_up(rx, RDS_DROP_PEER_REPLACED);
+		return true;
+	}
+	if (rx_duplicate(rx, lane, seq, hdr->flags))
+		return true;
+	drop = rx_message(batch, inc, hdr);
+	rx_delivered(rx, lane, seq);
+	return drop;
+}
+
+/* A message with a number.  Returns true if the caller has to free @inc. */
+static bool rx_numbered(struct rds_rx_batch *batch, struct rds_incoming *inc,
+			const struct rds_wire_header *hdr)
+{
+	struct rds_rx_state *rx = batch->path->rx;
+	struct rds_rx_lane *lane = rx_lane(rx, hdr);
+	u32 len = inc->len;
+	bool drop;
+
+	if (unlikely(!lane)) {
+		rx_give_up(rx, RDS_DROP_BAD_FRAME);
+		return true;
+	}
+	rds_rx_lock(rx, lane);
+	drop = rx_take(batch, inc, hdr, lane);
+	rds_rx_unlock(rx, lane);
+	rx_owes(rx, lane, len, hdr->flags);
+	return drop;
 }
 
 void rds_rx_deliver(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		    const struct rds_wire_header *hdr)
 {
 	struct rds_rx_state *rx = batch->path->rx;
-	u64 seq = be64_to_cpu(hdr->seq);
-	u32 len = inc->len;
-	bool drop = true;
+	bool drop = true, map;
 
-	rx->heard = true;
-	inc->seq = seq;
+	if (unlikely(!rx->heard)) {
+		WRITE_ONCE(rx->heard, true);
+		rx->vtable->heard(rx->path);
+	}
+	inc->seq = be64_to_cpu(hdr->seq);
 	if (unlikely(rx->misplaced)) {
 		rds_rx_free(inc);
 		return;
 	}
-	if (rds_header_is_cong_map(hdr->flags)) {
+	map = rds_header_is_cong_map(hdr->flags);
+	if (!map && !inc->seq && rx_unnumbered(batch, inc, hdr)) {
+		/* The frame is applied. */
+	} else if (unlikely(rx->doubted && !rx->by_number)) {
+		rx_give_up(rx, RDS_DROP_PEER_REPLACED);
+	} else if (map) {
 		rx_map(rx, inc);
-	} else if (seq || !rx_unnumbered(rx, hdr)) {
+	} else {
 		if (rx->by_number && hdr->ack)
-			rx->vtable->acked(rx->path, be64_to_cpu(hdr->ack));
-		if (!rx_duplicate(rx, seq, hdr->flags)) {
-			rx->begun = true;
-			drop = rx_message(batch, inc, hdr);
-			rx_delivered(rx, seq, len, hdr->flags);
-		}
+			rx_acked(batch, be64_to_cpu(hdr->ack));
+		drop = rx_numbered(batch, inc, hdr);
 	}
 	if (drop)
 		rds_rx_free(inc);

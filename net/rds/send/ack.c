@@ -76,13 +76,12 @@ static bool txq_has_room(struct rds_txq *txq, unsigned int bytes)
  * The peer's transport has the message: it is kept for its core to acknowledge.
  * The send buffer is for what the peer's transport does not have, as with an
  * old peer, so the charge for the bytes ends now, as long as not too much is
- * kept.  User pages stay charged.
+ * kept.  User pages stay charged.  The caller moves the message to `kept`.
  */
 static void txq_keep(struct rds_txq *txq, struct rds_message *m,
 		     struct ack_paid *paid)
 {
 	lockdep_assert_held(&txq->lock);
-	list_move_tail(&m->tx.list, &txq->kept);
 	m->flags |= RDS_MSG_KEPT;
 	txq->kept_bytes += rds_txq_kept_size(m);
 	if (!m->owner || m->zcopy || m->flags & RDS_MSG_PAID ||
@@ -105,8 +104,28 @@ static bool txq_should_keep(struct rds_txq *txq)
 {
 	const struct rds_tx_msg *m = txq_first_inflight(txq);
 
-	return m && m->end <= txq->una &&
+	return m && !txq->carrier && m->end <= txq->una &&
 	       txq->una - m->end + m->bytes >= KEEP_STEP;
+}
+
+/*
+ * In a dialogue with a peer that acknowledges by number, the position mostly
+ * comes with the number, and alone it changes nothing until so much is under
+ * way that it is worth to keep some.  But the acknowledgement of a probe is
+ * waited for, and with several lanes the number may come over another path.
+ */
+u64 rds_txq_quiet(struct rds_txq *txq)
+{
+	const struct rds_tx_msg *m = txq_first_inflight(txq);
+	u64 start = txq->batch.pos - txq->batch.off;
+
+	lockdep_assert_held(&txq->lock);
+	if (!txq->turn || txq->rule != RDS_TXQ_BY_NUMBER || txq->lanes != 1 ||
+	    txq->nr_probes)
+		return 0;
+	if (m)
+		start = m->end > m->bytes ? m->end - m->bytes : 0;
+	return start + KEEP_STEP - 1;
 }
 
 /*
@@ -118,18 +137,22 @@ static unsigned int txq_keep_acked(struct rds_txq *txq, unsigned int budget,
 				   struct list_head *done)
 {
 	struct rds_message *m, *next;
+	struct list_head *last = NULL;
 	struct ack_paid paid = {};
 
 	lockdep_assert_held(&txq->lock);
 	list_for_each_entry_safe(m, next, &txq->inflight, tx.list) {
 		if (!budget || m->tx.end > txq->una)
 			break;
-		if (m->flags & RDS_MSG_CANCELLED)
+		if (m->flags & RDS_MSG_CANCELLED) {
 			rds_txq_unlink(txq, m, done);
-		else
+		} else {
 			txq_keep(txq, m, &paid);
+			last = &m->tx.list;
+		}
 		budget--;
 	}
+	rds_txq_move_up_to(last, &txq->inflight, &txq->kept);
 	paid_end(&paid);
 	return budget;
 }
@@ -142,13 +165,19 @@ static unsigned int txq_retire_list(struct rds_txq *txq, struct list_head *list,
 				    u64 seq, unsigned int budget,
 				    struct list_head *done)
 {
-	struct rds_message *m, *next;
+	struct list_head *last = NULL;
+	struct rds_message *m;
 
-	list_for_each_entry_safe(m, next, list, tx.list) {
+	list_for_each_entry(m, list, tx.list) {
 		if (!budget || m->tx.end > txq->una || m->seq > seq)
 			break;
-		rds_txq_unlink(txq, m, done);
+		rds_txq_forget(txq, m);
+		last = &m->tx.list;
 		budget--;
+	}
+	if (last) {
+		rds_txq_move_up_to(last, list, done);
+		rds_txq_forgot(txq);
 	}
 	return budget;
 }
@@ -178,6 +207,12 @@ static void txq_retire_by_number(struct rds_txq *txq, struct list_head *done)
 		txq->untidy = true;
 }
 
+/* Rule for the messages of the lane: a carrier's peer takes numbers. */
+static enum rds_txq_rule txq_rule(const struct rds_txq *txq)
+{
+	return likely(!txq->carrier) ? txq->rule : RDS_TXQ_BY_NUMBER;
+}
+
 void rds_txq_retire(struct rds_txq *txq, struct list_head *done)
 {
 	const struct rds_tx_msg *first = txq_first_inflight(txq);
@@ -186,7 +221,7 @@ void rds_txq_retire(struct rds_txq *txq, struct list_head *done)
 	/* Mostly there is nothing yet, in a dialogue. */
 	if (list_empty(&txq->kept) && (!first || first->end > txq->una))
 		return;
-	switch (txq->rule) {
+	switch (txq_rule(txq)) {
 	case RDS_TXQ_BY_POSITION:
 		/* Else the worker is about to retire what is left. */
 		if (!txq->untidy)
@@ -239,11 +274,15 @@ static bool txq_tidy_some(struct rds_txq *txq)
 
 	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
-	if (txq->rule == RDS_TXQ_BY_NUMBER)
+	if (txq->rule == RDS_TXQ_BY_NUMBER) {
 		txq_retire_all(txq, &done);
-	else
+	} else if (txq->carrier) {
+		txq->untidy = false;
+		rds_txq_retire(txq, &done);
+	} else {
 		txq->untidy = txq->rule == RDS_TXQ_BY_POSITION &&
 			      !txq_retire_to(txq, U64_MAX, &done);
+	}
 	more = txq->untidy;
 	spin_unlock_bh(&txq->lock);
 	rds_txq_release(&done);
@@ -268,25 +307,6 @@ void rds_txq_tidy(struct rds_txq *txq)
 	}
 }
 
-bool rds_txq_acked(struct rds_txq *txq, u64 pos)
-{
-	LIST_HEAD(done);
-	bool untidy;
-
-	rcu_read_lock();
-	spin_lock_bh(&txq->lock);
-	if (pos > txq->una) {
-		txq->una = pos;
-		rds_txq_retire(txq, &done);
-	}
-	untidy = txq->untidy;
-	spin_unlock_bh(&txq->lock);
-	if (!list_empty(&done))
-		rds_txq_release(&done);
-	rcu_read_unlock();
-	return untidy;
-}
-
 /*
  * Note the number up to which the peer has all messages.  A number that no
  * transmitter has taken acknowledges nothing.  Returns whether the number is
@@ -301,19 +321,35 @@ static bool txq_note_number(struct rds_txq *txq, u64 seq)
 	}
 	if (seq <= txq->una_seq)
 		return false;
-	txq->una_seq = seq;
+	WRITE_ONCE(txq->una_seq, seq);
 	return true;
 }
 
-bool rds_txq_acked_number(struct rds_txq *txq, u64 seq)
+/* Apply what the peer has.  Returns whether there may be messages to retire. */
+static bool txq_note_acked(struct rds_txq *txq, u64 seq, u64 pos)
 {
-	bool untidy;
+	bool news = pos > txq->una;
+
+	lockdep_assert_held(&txq->lock);
+	if (news)
+		txq->una = pos;
+	if (seq && txq_rule(txq) == RDS_TXQ_BY_NUMBER)
+		news |= txq_note_number(txq, seq);
+	return news;
+}
+
+bool rds_txq_acked(struct rds_txq *txq, u64 seq, u64 pos)
+{
 	LIST_HEAD(done);
+	bool untidy;
 
 	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
-	if (txq->rule == RDS_TXQ_BY_NUMBER && txq_note_number(txq, seq))
+	if (txq_note_acked(txq, seq, pos)) {
 		rds_txq_retire(txq, &done);
+		if (unlikely(txq->carried))
+			rds_carry_map_acked(txq);
+	}
 	untidy = txq->untidy;
 	spin_unlock_bh(&txq->lock);
 	if (!list_empty(&done))
@@ -338,11 +374,12 @@ static void txq_decide(struct rds_txq *txq, enum rds_txq_rule rule)
 /*
  * The peer acknowledges by number.  @ask: it wants to know what this host has.
  */
-static void txq_heard_acks(struct rds_txq *txq, bool ask, u64 have)
+static void txq_heard_acks(struct rds_txq *txq, bool ask, bool moves, u64 have)
 {
 	lockdep_assert_held(&txq->lock);
 	txq->acks = true;
 	if (!ask) {
+		txq->moves |= moves;
 		txq_decide(txq, RDS_TXQ_BY_NUMBER);
 		txq_note_number(txq, have);
 		return;
@@ -356,14 +393,15 @@ static void txq_heard_acks(struct rds_txq *txq, bool ask, u64 have)
 	txq->due |= RDS_DUE_GREETING;
 }
 
-bool rds_txq_heard(struct rds_txq *txq, bool acks, bool ask, u64 have)
+bool rds_txq_heard(struct rds_txq *txq, bool acks, bool ask, bool moves,
+		   u64 have)
 {
 	bool run = false;
 
 	spin_lock_bh(&txq->lock);
 	if (txq->open) {
 		if (acks)
-			txq_heard_acks(txq, ask, have);
+			txq_heard_acks(txq, ask, moves, have);
 		else if (txq->rule == RDS_TXQ_UNDECIDED && !txq->acks &&
 			 !txq->path->index)
 			txq_decide(txq, RDS_TXQ_BY_POSITION);
@@ -409,6 +447,19 @@ bool rds_txq_ack_due(struct rds_txq *txq)
 	return run;
 }
 
+bool rds_txq_lanes_due(struct rds_txq *txq)
+{
+	bool run = false;
+
+	spin_lock_bh(&txq->lock);
+	if (txq->acks) {
+		txq->due |= RDS_DUE_LANES;
+		run = rds_txq_wants_run(txq);
+	}
+	spin_unlock_bh(&txq->lock);
+	return run;
+}
+
 /* A transport may still read the header of a message that was begun. */
 static bool txq_may_stamp(const struct rds_message *m)
 {
@@ -430,10 +481,9 @@ static void txq_stamp_ack(struct rds_txq *txq, struct rds_message *m)
  * One request at a time: the next batch after its answer asks again, so a
  * stream does not pay for an answer to each batch.
  */
-static void txq_stamp_request(struct rds_txq *txq, struct rds_message *m)
+void rds_txq_ask(struct rds_txq *txq, struct rds_message *m)
 {
-	if (!txq->want_ack && txq->kept_bytes < RDS_TXQ_KEPT_ASK)
-		return;
+	lockdep_assert_held(&txq->lock);
 	if (txq->asked > txq->una_seq || !txq_may_stamp(m))
 		return;
 	m->tx.hdr->flags |= RDS_WIRE_F_ACK_REQUIRED;
@@ -441,9 +491,10 @@ static void txq_stamp_request(struct rds_txq *txq, struct rds_message *m)
 	txq->asked = m->seq;
 }
 
-void rds_txq_stamp(struct rds_txq *txq)
+void rds_txq_stamp(struct rds_txq *txq, struct list_head *list)
 {
 	lockdep_assert_held(&txq->lock);
-	txq_stamp_ack(txq, rds_txq_msg(txq->queue.next));
-	txq_stamp_request(txq, rds_txq_msg(txq->queue.prev));
+	txq_stamp_ack(txq, rds_txq_msg(list->next));
+	if (txq->want_ack || txq->kept_bytes >= RDS_TXQ_KEPT_ASK)
+		rds_txq_ask(txq, rds_txq_msg(list->prev));
 }

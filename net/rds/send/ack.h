@@ -52,16 +52,11 @@ enum rds_txq_rule {
 };
 
 /*
- * The peer's transport has what ends at @pos or before.  Returns whether
- * rds_txq_tidy() has to be called.
- */
-bool rds_txq_acked(struct rds_txq *txq, u64 pos);
-
-/*
- * The peer's core has delivered all messages up to the number @seq.  Returns
+ * The peer's core has delivered all messages up to the number @seq, and its
+ * transport has what ends at @pos or before; 0 if one is unknown.  Returns
  * whether rds_txq_tidy() has to be called.
  */
-bool rds_txq_acked_number(struct rds_txq *txq, u64 seq);
+bool rds_txq_acked(struct rds_txq *txq, u64 seq, u64 pos);
 
 /*
  * Retire the messages that are left of a large acknowledgement.  May sleep, no
@@ -74,12 +69,14 @@ void rds_txq_tidy(struct rds_txq *txq);
  * @txq: queue
  * @acks: the peer acknowledges by number
  * @ask: the handshake asks for an answer
+ * @moves: the peer takes messages of any lane over this connection
  * @have: if not @ask: number up to which the peer has delivered all messages
  *
  * Context: any but hard interrupts.
  * Return: whether rds_txq_tidy() and rds_txq_run() have to be called.
  */
-bool rds_txq_heard(struct rds_txq *txq, bool acks, bool ask, u64 have);
+bool rds_txq_heard(struct rds_txq *txq, bool acks, bool ask, bool moves,
+		   u64 have);
 
 /*
  * Is a handshake of the peer waited for, and since when (in jiffies)?
@@ -94,5 +91,11 @@ bool rds_txq_silent(struct rds_txq *txq);
  * it.  Returns whether rds_txq_run() has to be called.
  */
 bool rds_txq_ack_due(struct rds_txq *txq);
+
+/*
+ * Have what is delivered of all lanes acknowledged, if the peer takes that.
+ * Returns as rds_txq_ack_due().
+ */
+bool rds_txq_lanes_due(struct rds_txq *txq);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Order between queues; send/fence.h has the rules. */
+#include "send/carry.h"
 #include "send/fence.h"
 #include "send/internal.h"
 
-/* The first message of a list that has a number, or NULL */
-static const struct rds_message *first_numbered(struct list_head *list)
+const struct rds_message *rds_txq_first_numbered(struct list_head *list)
 {
 	const struct rds_message *m;
 
@@ -25,8 +25,14 @@ static u64 txq_oldest(struct rds_txq *txq)
 	const struct rds_message *m;
 
 	lockdep_assert_held(&txq->lock);
-	m = first_numbered(&txq->kept) ?: first_numbered(&txq->inflight) ?:
-	    first_numbered(&txq->sending) ?: first_numbered(&txq->queue);
+	m = rds_txq_first_numbered(&txq->kept) ?:
+	    rds_txq_first_numbered(&txq->inflight);
+	/* Those that a carrier transmits are older than those that wait. */
+	if (!m && txq->away)
+		return 0;
+	if (!m && !txq->from)
+		m = rds_txq_first_numbered(&txq->sending);
+	m = m ?: rds_txq_first_numbered(&txq->queue);
 	return m ? m->seq : txq->next_seq;
 }
 
@@ -48,7 +54,7 @@ void rds_fence_look(struct rds_txq *txq)
 	if (txq_oldest(txq) < txq->fence)
 		return;
 	txq->fence = 0;
-	txq->at_fence(txq->path);
+	txq->ops->at_fence(txq->path);
 }
 
 bool rds_fence_passed(struct rds_txq *txq)
@@ -79,8 +85,7 @@ bool rds_fence_can_move(struct rds_txq *txq)
 	bool can;
 
 	spin_lock_bh(&txq->lock);
-	can = !txq->open && !txq->busy && list_empty(&txq->kept) &&
-	      list_empty(&txq->inflight) && list_empty(&txq->sending);
+	can = rds_carry_is_free(txq);
 	spin_unlock_bh(&txq->lock);
 	return can;
 }

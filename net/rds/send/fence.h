@@ -25,7 +25,7 @@ struct rds_txq;
  * @nr: number of queues from now on
  *
  * Return: whether the other queues have to wait until the first one has called
- * its function at_fence.
+ * its operation at_fence.
  */
 bool rds_fence_set(struct rds_txq *txq, unsigned int nr);
 

@@ -34,14 +34,60 @@ static inline bool rds_txq_is_partial(const struct rds_txq *txq,
 	return txq->batch.cur == &m->tx && txq->batch.off;
 }
 
+/*
+ * Move the first entries of a list, up to @last; none if that is NULL.  This
+ * costs less than to move one after the other.
+ */
+static inline void rds_txq_move_up_to(struct list_head *last,
+				      struct list_head *from,
+				      struct list_head *to)
+{
+	LIST_HEAD(some);
+
+	if (!last)
+		return;
+	list_cut_position(&some, from, last);
+	list_splice_tail(&some, to);
+}
+
 /* Memory of a message that is kept */
 static inline unsigned int rds_txq_kept_size(const struct rds_message *m)
 {
 	return m->tx.bytes + sizeof(*m);
 }
 
+/* The first message of a list that has a number, or NULL */
+const struct rds_message *rds_txq_first_numbered(struct list_head *list);
+
 /* A message was retired: was it the last one ahead of the fence? */
 void rds_fence_look(struct rds_txq *txq);
+
+/* A message went: was it the last one that the carrier had of the lane? */
+void rds_carry_look(struct rds_txq *lane);
+
+/* The peer's transport has more of what the gate, which is locked, has sent. */
+void rds_carry_map_acked(struct rds_txq *gate);
+
+/* Does a map that is due wait?  The gate is locked. */
+bool rds_carry_holds_map(const struct rds_txq *gate);
+
+/* Lock a lane, and first the gate that its messages go through; returns that */
+struct rds_txq *rds_carry_lock(struct rds_txq *lane);
+void rds_carry_unlock(struct rds_txq *gate, struct rds_txq *lane);
+
+/* Get and lock the lane of the messages on the `sending` of a locked gate. */
+struct rds_txq *rds_carry_source(struct rds_txq *gate);
+void rds_carry_source_done(struct rds_txq *gate, struct rds_txq *lane);
+
+/* Take messages of the lane whose turn it is, if `sending` is empty. */
+void rds_carry_refill(struct rds_txq *gate);
+
+/*
+ * Put the messages of a lane that are not acknowledged back to the front of its
+ * `queue`; @gate is closed, and had them.  Both are locked.
+ */
+void rds_txq_take_back(struct rds_txq *gate, struct rds_txq *lane,
+		       struct list_head *done);
 
 /* Give the memory that is set aside for uncharged messages back. */
 void rds_txq_return_room(struct rds_txq *txq);
@@ -55,9 +101,11 @@ static inline void rds_txq_unpay(struct rds_txq *txq,
 		rds_txq_return_room(txq);
 }
 
-/* Move a message from its list to @done, which rds_txq_release() frees. */
-static inline void rds_txq_unlink(struct rds_txq *txq, struct rds_message *m,
-				  struct list_head *done)
+/*
+ * The queue does not count the message any more.  The caller takes it off its
+ * list, puts it on one for rds_txq_release(), and calls rds_txq_forgot().
+ */
+static inline void rds_txq_forget(struct rds_txq *txq, struct rds_message *m)
 {
 	lockdep_assert_held(&txq->lock);
 	if (m->flags & RDS_MSG_PROBE)
@@ -70,9 +118,24 @@ static inline void rds_txq_unlink(struct rds_txq *txq, struct rds_message *m,
 		rds_txq_unpay(txq, m);
 	if (unlikely(m->request))
 		rds_request_detach(m->request);
-	list_move_tail(&m->tx.list, done);
+}
+
+/* Messages were taken off the lists. */
+static inline void rds_txq_forgot(struct rds_txq *txq)
+{
 	if (unlikely(txq->fence))
 		rds_fence_look(txq);
+	if (unlikely(txq->returning))
+		rds_carry_look(txq);
+}
+
+/* Move a message from its list to @done, which rds_txq_release() frees. */
+static inline void rds_txq_unlink(struct rds_txq *txq, struct rds_message *m,
+				  struct list_head *done)
+{
+	rds_txq_forget(txq, m);
+	list_move_tail(&m->tx.list, done);
+	rds_txq_forgot(txq);
 }
 
 /*
@@ -86,10 +149,20 @@ void rds_txq_release(struct list_head *done);
 void rds_txq_retire(struct rds_txq *txq, struct list_head *done);
 
 /*
- * The messages of `queue` are about to be transmitted: put what the peer wants
- * to know into the first, and what this host wants to know into the last.
+ * The messages of the list are about to be transmitted over the own gate: put
+ * what the peer wants to know into the first, and what this host wants to know
+ * into the last.
  */
-void rds_txq_stamp(struct rds_txq *txq);
+void rds_txq_stamp(struct rds_txq *txq, struct list_head *list);
+
+/*
+ * Position up to which nobody waits for the peer's transport to have the bytes,
+ * of those that are sent by now and in the next call of ->xmit().
+ */
+u64 rds_txq_quiet(struct rds_txq *txq);
+
+/* Have the last message that a carrier takes of a lane acknowledged at once. */
+void rds_txq_ask(struct rds_txq *lane, struct rds_message *m);
 
 /* Wait for the peer to say by which rule it acknowledges. */
 static inline void rds_txq_undecide(struct rds_txq *txq)
@@ -99,11 +172,11 @@ static inline void rds_txq_undecide(struct rds_txq *txq)
 	txq->undecided = jiffies;
 }
 
-/* Could a transmitter enter now? */
+/* Could a transmitter enter now, or that of the gate that carries the lane? */
 static inline bool rds_txq_wants_run(const struct rds_txq *txq)
 {
 	lockdep_assert_held(&txq->lock);
-	return txq->open && !txq->busy && !txq->blocked;
+	return (txq->open && !txq->busy && !txq->blocked) || txq->carrier;
 }
 
 #endif

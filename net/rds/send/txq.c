@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Life of a transmit queue; send/txq.h has the rules. */
+#include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 
 #include "netns.h"
 #include "send/internal.h"
 #include "sock/state.h"
+#include "sock/zrecord.h"
 #include <net/rds/transport.h>
 
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
-		  struct rds_net *rn, rds_txq_make_fn *make,
+		  struct rds_net *rn, const struct rds_txq_ops *ops,
 		  const u64 *delivered)
 {
 	static struct lock_class_key __maybe_unused xmit_key;
@@ -25,7 +27,9 @@ void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
 	txq->batch.cur = NULL;
 	txq->next_seq = 1;
 	txq->lanes = 1;
-	txq->make = make;
+	txq->bulk = jiffies - HZ;
+	txq->streams = &txq->last_send;
+	txq->ops = ops;
 	txq->delivered = delivered;
 	init_waitqueue_head(&txq->idle);
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
@@ -42,25 +46,30 @@ static void txq_account(struct rds_sock *owner, unsigned int bytes,
 }
 
 /* Report the zero-copy cookie only after the pages are unpinned. */
-static void txq_free(struct rds_message *m)
+static void txq_free(struct rds_message *m, struct rds_message_bin *bin)
 {
 	struct rds_sock *owner = m->zcopy ? m->owner : NULL;
 	u32 cookie = m->zcopy ? m->zcopy->cookie : 0;
 
-	/* Operations that were not posted are cancelled. */
+	/* Operations that were not posted end here. */
 	if (unlikely(m->request))
-		rds_request_release(m->request, RDS_OP_CANCELED);
-	rds_message_free(m);
+		rds_request_release(m->request, m->flags & RDS_MSG_UNREACHED ?
+							RDS_OP_DROPPED :
+							RDS_OP_CANCELED);
+	rds_message_bin_add(bin, m);
 	if (owner)
 		rds_sock_zcopy_done(owner, cookie);
 }
 
 void rds_txq_release(struct list_head *done)
 {
+	/* Mostly there are few messages: the rest is not cleared. */
+	struct rds_message_bin bin __uninitialized;
 	unsigned int bytes = 0, msgs = 0;
 	struct rds_message *m, *next;
 	struct rds_sock *owner = NULL;
 
+	bin.nr = 0;
 	list_for_each_entry_safe(m, next, done, tx.list) {
 		if (m->owner != owner) {
 			txq_account(owner, bytes, msgs);
@@ -70,8 +79,9 @@ void rds_txq_release(struct list_head *done)
 		}
 		bytes += rds_message_charge(m);
 		msgs++;
-		txq_free(m);
+		txq_free(m, &bin);
 	}
+	rds_message_bin_empty(&bin);
 	txq_account(owner, bytes, msgs);
 	INIT_LIST_HEAD(done);
 }
@@ -142,28 +152,34 @@ static void txq_begin(struct rds_txq *txq, enum rds_peer_kind peer)
 	txq->held = peer == RDS_PEER_ACKS &&
 		    (txq->path->index || txq_repeats_first(txq));
 	txq->acks = false;
-	txq->una_seq = 0;
+	txq->moves = false;
 	txq->ack_sent = 0;
-	txq->asked = 0;
+	if (!txq->carrier)
+		txq->asked = 0;
 	/* Of the maps that two paths carry, an older one could come last. */
-	txq->due = txq->make && !txq->path->index ? RDS_DUE_MAP : 0;
+	txq->due = txq->ops->make && !txq->path->index && !txq->carrier ?
+			   RDS_DUE_MAP :
+			   0;
 	if (txq->greeted) {
 		txq->met = true;
 		txq->due |= RDS_DUE_GREETING;
 	}
 }
 
-void rds_txq_open(struct rds_txq *txq, enum rds_peer_kind peer)
+void rds_txq_open(struct rds_txq *txq, enum rds_peer_kind peer, u8 due)
 {
 	spin_lock_bh(&txq->lock);
 	txq->batch.cur = NULL;
 	txq->batch.off = 0;
 	txq->batch.pos = 0;
+	txq->batch.quiet = 0;
 	txq->una = 0;
 	txq->blocked = false;
-	txq->probe_due = false;
+	txq->probe_due = 0;
 	txq->map_end = U64_MAX;
+	txq->map_pos = 0;
 	txq_begin(txq, peer);
+	txq->due |= due;
 	txq->open = true;
 	spin_unlock_bh(&txq->lock);
 }
@@ -241,45 +257,82 @@ static void txq_untell_probes(struct rds_txq *txq)
  * The transport has called rds_operation_done() for each operation that it
  * posted.
  */
-void rds_txq_rewind(struct rds_txq *txq)
+static void txq_again(struct rds_txq *lane, struct rds_message *m)
+{
+	txq_keep_no_more(lane, m);
+	m->tx.end = 0;
+	if (!(m->flags & RDS_MSG_STARTED))
+		rds_message_untell(m);
+	if (txq_needs_header(m)) {
+		m->flags |= RDS_MSG_AGAIN;
+		lane->nr_again++;
+	}
+}
+
+/* Take the messages on `sending`, which are of one lane or the gate's own. */
+static void txq_take_batch(struct rds_txq *gate, struct list_head *again,
+			   struct list_head *done)
+{
+	struct rds_message *m, *next;
+
+	lockdep_assert_held(&gate->lock);
+	if (gate->batch.off)
+		rds_tx_to_message(gate->batch.cur)->flags |= RDS_MSG_STARTED;
+	gate->batch.cur = NULL;
+	gate->batch.off = 0;
+	list_for_each_entry_safe(m, next, &gate->sending, tx.list) {
+		if (m->flags & RDS_MSG_ONCE)
+			rds_txq_unlink(gate, m, done);
+	}
+	list_splice_tail_init(&gate->sending, again);
+}
+
+void rds_txq_take_back(struct rds_txq *gate, struct rds_txq *lane,
+		       struct list_head *done)
 {
 	struct rds_message *m, *next;
 	LIST_HEAD(again);
-	LIST_HEAD(done);
 	u64 fence;
+
+	lockdep_assert_held(&lane->lock);
+	WARN_ON_ONCE(gate->open || gate->busy);
+	/* The lists are not in order before the end. */
+	fence = lane->fence;
+	lane->fence = 0;
+	lane->returning = false;
+	list_splice_tail_init(&lane->kept, &again);
+	list_splice_tail_init(&lane->inflight, &again);
+	if ((gate->from ?: gate) == lane)
+		txq_take_batch(gate, &again, done);
+	lane->away = 0;
+	list_for_each_entry_safe(m, next, &again, tx.list) {
+		if (txq_repeats(m)) {
+			txq_again(lane, m);
+			continue;
+		}
+		txq_keep_no_more(lane, m);
+		rds_txq_unlink(lane, m, done);
+	}
+	txq_untell_probes(lane);
+	list_splice(&again, &lane->queue);
+	lane->fence = fence;
+	if (fence)
+		rds_fence_look(lane);
+}
+
+void rds_txq_rewind(struct rds_txq *txq)
+{
+	LIST_HEAD(none);
+	LIST_HEAD(done);
 
 	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
-	WARN_ON_ONCE(txq->open || txq->busy);
-	/* The lists are not in order before the end. */
-	fence = txq->fence;
-	txq->fence = 0;
-	if (txq->batch.off)
-		rds_tx_to_message(txq->batch.cur)->flags |= RDS_MSG_STARTED;
-	list_splice_tail_init(&txq->kept, &again);
-	list_splice_tail_init(&txq->inflight, &again);
-	list_splice_tail_init(&txq->sending, &again);
-	list_for_each_entry_safe(m, next, &again, tx.list) {
-		txq_keep_no_more(txq, m);
-		if (!txq_repeats(m)) {
-			rds_txq_unlink(txq, m, &done);
-			continue;
-		}
-		m->tx.end = 0;
-		if (!(m->flags & RDS_MSG_STARTED))
-			rds_message_untell(m);
-		if (txq_needs_header(m)) {
-			m->flags |= RDS_MSG_AGAIN;
-			txq->nr_again++;
-		}
-	}
-	txq_untell_probes(txq);
-	list_splice(&again, &txq->queue);
-	txq->fence = fence;
-	if (fence)
-		rds_fence_look(txq);
-	txq->batch.cur = NULL;
-	txq->batch.off = 0;
+	WARN_ON_ONCE(txq->carried);
+	if (txq->carrier)
+		txq_take_batch(txq, &none, &done);
+	else
+		rds_txq_take_back(txq, txq, &done);
+	WARN_ON_ONCE(!list_empty(&none));
 	spin_unlock_bh(&txq->lock);
 	rds_txq_release(&done);
 	rcu_read_unlock();
@@ -288,7 +341,8 @@ void rds_txq_rewind(struct rds_txq *txq)
 static bool txq_is_empty(const struct rds_txq *txq)
 {
 	return list_empty(&txq->queue) && list_empty(&txq->sending) &&
-	       list_empty(&txq->inflight) && list_empty(&txq->kept);
+	       list_empty(&txq->inflight) && list_empty(&txq->kept) &&
+	       !txq->away;
 }
 
 bool rds_txq_empty(struct rds_txq *txq)

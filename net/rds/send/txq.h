@@ -5,12 +5,13 @@
  * which admits at most one transmitter.
  *
  *	queue --> sending --> inflight [--> kept] --> acknowledged, freed
- *	  ^_________|____________|__________|   (path lost: back to the front,
- *	  in
- *						order)
+ *	  ^_________|____________|__________|   (path lost: back to the front)
  *
  * `kept` is for peers that acknowledge by number: the peer's transport has
  * these messages, its core has not said so.
+ *
+ * The queue with its lists and numbers is a lane, and the gate of another path
+ * may carry it (send/carry.h).
  *
  * Locking: rds_txq.lock (bottom halves off) guards all fields of the queue, and
  * the fields of the messages on its lists.  While `busy` is set, one context,
@@ -45,7 +46,6 @@ struct rds_operation;
 struct rds_message;
 struct rds_path;
 struct rds_net;
-struct rds_sock;
 
 /**
  * struct rds_txq - transmit state of one path
@@ -53,11 +53,9 @@ struct rds_sock;
  * @path: path of the queue
  * @rn: namespace, for counters
  * @queue: messages that no transmitter has taken
- * @sending: messages being handed to the transport; owned by the transmitter
- *	while @busy
+ * @sending: those that the transport gets, the transmitter's while @busy
  * @inflight: messages that the transport has taken, not acknowledged
- * @kept: those that the peer's transport has, for a peer that acknowledges by
- *	number
+ * @kept: those that the peer's transport has, for RDS_TXQ_BY_NUMBER
  * @kept_bytes: memory of @kept, see rds_txq_kept_size()
  * @paid_bytes: memory of messages whose senders are not charged any more
  * @paid_room: memory of the namespace that is set aside for @paid_bytes
@@ -66,11 +64,11 @@ struct rds_sock;
  * @taken_seq: highest number that a transmitter has taken
  * @una: position up to which the peer has acknowledged all bytes or messages
  * @una_seq: number up to which the peer has delivered all messages, as it said
- *	over the present connection; for RDS_TXQ_BY_NUMBER
+ *	over any connection; for RDS_TXQ_BY_NUMBER
  * @ack_sent: highest acknowledgement over the present connection
  * @delivered: number up to which the peer's messages are delivered; the
  *	receiver writes it
- * @make: makes messages that are due; NULL if the path has none
+ * @ops: operations of the path
  * @map_end: end of the message that rds_txq_probe() asked for; U64_MAX: not
  *	sent yet
  * @nr_probes: RDS_MSG_PROBE messages on all lists
@@ -80,10 +78,21 @@ struct rds_sock;
  * @blocked: the transport has no room; rds_path_writable() clears the flag
  * @held: messages wait until the peer has said which ones it has
  * @fenced: messages wait for the fence of the first lane
+ * @moves: the peer takes messages of other lanes over the present connection
+ * @returning: the lane goes back to its own gate once the carrier has none of
+ *	its messages
+ * @tagged: headers of messages on @queue may name the lane
+ * @carrier: gate that takes the messages of this lane; NULL: its own
+ * @carried: first of the other lanes that this gate takes messages of
+ * @next_carried: next one of them
+ * @from: lane of the numbered messages on @sending; NULL: its own
+ * @away: messages of this lane on the carrier's @sending
+ * @map: the last map that was made, to compare with
+ * @map_pos: end of the last map that was made for the present connection;
+ *	U64_MAX: not sent yet
  * @lanes: number of lanes that senders have to know, see rds_txq_send()
  * @fence: messages with lower numbers go before those of other lanes; 0 for
  *	none
- * @at_fence: called under the lock when there is none any more; may not sleep
  * @greeted: the present connection began with a handshake
  * @dropped: that handshake is a duplicate for an old peer
  * @late: a connection began without a handshake; never cleared
@@ -92,21 +101,26 @@ struct rds_sock;
  * @asked: number of the last message over the present connection that asks for
  *	an acknowledgement
  * @want_ack: @queue or @sending has a zero-copy message
+ * @turn: the transmitter sends what may be a turn of a dialogue
  * @untidy: acknowledged messages are left, see rds_txq_tidy()
  * @rule: when a message is acknowledged over the present connection
  * @undecided: since when @rule is RDS_TXQ_UNDECIDED, in jiffies
  * @due: RDS_DUE_* that are sent before the next message
  * @used: a message was put on @inflight; never cleared
- * @last_send: local_clock() at the last message that may be part of a stream
+ * @bulk: time of the last large message, in jiffies
+ * @last_send: local_clock() at the last message that may be part of a stream,
+ *	roughly
+ * @streams: @last_send of the first path, for all lanes of a connection
  * @gone: the path is being destroyed: the queue refuses messages
- * @probe_due: the next of rds_txq_probe_kind() is a probe, whose
- *	acknowledgement is waited for
+ * @probe_due: the next message of this kind, RDS_DUE_*, is a probe, whose
+ *	acknowledgement is waited for; 0: none is
  * @room: rds_path_writable() was called since ->xmit() was entered
  * @idle: wait queue of rds_txq_close(), which waits until @busy is clear
  * @xmit_map: @busy as a lock, for lockdep
  */
 struct rds_txq {
 	spinlock_t		lock;
+	unsigned int		away;
 	struct rds_path		*path;
 	struct rds_net		*rn;
 	struct list_head	queue;
@@ -116,6 +130,7 @@ struct rds_txq {
 	unsigned int		kept_bytes;
 	unsigned int		paid_bytes;
 	unsigned int		paid_room;
+	unsigned int		nr_probes;
 	struct rds_tx_batch	batch;
 	u64			next_seq;
 	u64			taken_seq;
@@ -125,15 +140,21 @@ struct rds_txq {
 	u64			asked;
 	const u64		*delivered;
 	u64			fence;
-	void			(*at_fence)(struct rds_path *path);
+	struct rds_txq		*carrier;
+	struct rds_txq		*carried;
+	struct rds_txq		*next_carried;
+	struct rds_txq		*from;
+	const struct rds_message *map;
+	u64			map_pos;
 	u64			map_end;
-	unsigned int		nr_probes;
-	unsigned int		nr_again;
 	bool			open;
 	bool			busy;
 	bool			blocked;
 	bool			held;
 	bool			fenced;
+	bool			moves;
+	bool			returning;
+	bool			tagged;
 	u8			lanes;
 	bool			greeted;
 	bool			dropped;
@@ -141,16 +162,20 @@ struct rds_txq {
 	bool			met;
 	bool			acks;
 	bool			want_ack;
+	bool			turn;
 	bool			untidy;
 	u8			due;
-	enum rds_txq_rule	rule;
-	unsigned long		undecided;
-	bool			probe_due;
+	u8			probe_due;
 	bool			room;
 	bool			used;
 	bool			gone;
+	unsigned int		nr_again;
+	enum rds_txq_rule	rule;
+	unsigned long		undecided;
+	unsigned long		bulk;
 	u64			last_send;
-	rds_txq_make_fn		*make;
+	u64			*streams;
+	const struct rds_txq_ops *ops;
 	wait_queue_head_t	idle;
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map	xmit_map;
@@ -167,10 +192,12 @@ enum rds_txq_state {
 	RDS_TXQ_MORE,
 	RDS_TXQ_GONE,		/* not queued: the path is being destroyed */
 	RDS_TXQ_MOVED,		/* not queued: the lanes have changed */
+	/* queued, and another path carries it: the worker has to do that */
+	RDS_TXQ_AWAY,
 };
 
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
-		  struct rds_net *rn, rds_txq_make_fn *make,
+		  struct rds_net *rn, const struct rds_txq_ops *ops,
 		  const u64 *delivered);
 
 /* Free all messages.  No other context may use the queue any more. */
@@ -193,11 +220,14 @@ enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m,
 /**
  * rds_txq_add - queue a message
  * @txq: queue that the caller keeps from being abandoned
- * @m: message, numbered here; owned by the queue from here on
+ * @m: message, numbered here; owned by the queue if true is returned
+ * @lanes: number of lanes from which the caller chose this queue
  *
  * Context: any but hard interrupts.  The caller calls rds_txq_run() afterwards.
+ * Return: false if there is another number of lanes.
  */
-void rds_txq_add(struct rds_txq *txq, struct rds_message *m);
+bool rds_txq_add(struct rds_txq *txq, struct rds_message *m,
+		 unsigned int lanes);
 
 /**
  * rds_txq_add_probe - queue a probe, or free it
@@ -212,27 +242,11 @@ bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m);
 
 /**
  * rds_txq_run - transmit the queued messages, unless another context does
- * @txq: queue
+ * @txq: queue; if another gate carries it, that one transmits
  *
  * Context: process, may sleep, no locks held.
  */
 enum rds_txq_state rds_txq_run(struct rds_txq *txq);
-
-/*
- * Send a message of the kind RDS_DUE_*.  Returns whether to call rds_txq_run().
- */
-bool rds_txq_due(struct rds_txq *txq, unsigned int what);
-
-/* Kind of the message that probes: only the first path carries maps. */
-unsigned int rds_txq_probe_kind(const struct rds_txq *txq);
-
-/*
- * Have a probe sent, and ask whether the peer has acknowledged it.
- * Only the acknowledgement of bytes that are sent from now on proves that the
- * peer is alive.
- */
-void rds_txq_probe(struct rds_txq *txq);
-bool rds_txq_probe_acked(struct rds_txq *txq);
 
 /*
  * Note that the transport has room again.  Returns whether rds_txq_run() has to
@@ -242,10 +256,10 @@ bool rds_txq_unblock(struct rds_txq *txq);
 
 /*
  * Open the gate.  Positions start at 0; a map goes first, if the path sends
- * maps, and then a handshake, if the peer may acknowledge by number.  Any
- * context.
+ * maps, and then a handshake, if the peer may acknowledge by number.  @due:
+ * RDS_DUE_* that go as well.  Any context.
  */
-void rds_txq_open(struct rds_txq *txq, enum rds_peer_kind peer);
+void rds_txq_open(struct rds_txq *txq, enum rds_peer_kind peer, u8 due);
 
 /* Close the gate and wait until no transmitter is inside.  May sleep. */
 void rds_txq_close(struct rds_txq *txq);
@@ -262,22 +276,9 @@ void rds_txq_operation_done(struct rds_txq *txq, struct rds_operation *op);
 
 /*
  * After rds_txq_close(): put unacknowledged messages back to the front, to be
- * retransmitted.
+ * retransmitted.  Those that another gate carries stay there.
  */
 void rds_txq_rewind(struct rds_txq *txq);
-
-/**
- * rds_txq_cancel - drop messages of a socket
- * @txq: queue
- * @rs: socket that owns the messages
- * @dport: destination port of the messages, host order; -1 for all, as the
- *	socket closes
- *
- * Messages that are being handed to the transport, and zero-copy messages that
- * were begun, stay on their lists, but are not retransmitted.  Their charge
- * ends here, except that of zero-copy messages of a socket that does not close.
- */
-void rds_txq_cancel(struct rds_txq *txq, struct rds_sock *rs, int dport);
 
 /* Is the queue without messages: queued, being sent or unacknowledged ones? */
 bool rds_txq_empty(struct rds_txq *txq);

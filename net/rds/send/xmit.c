@@ -9,6 +9,7 @@
 
 #include "netns.h"
 #include "proto/header.h"
+#include "send/bulk.h"
 #include "send/internal.h"
 #include "sock/state.h"
 #include <net/rds/transport.h>
@@ -82,8 +83,9 @@ EXPORT_SYMBOL_NS_GPL(rds_tx_advance, RDS_NS);
 /* Is there something to transmit that is not held back? */
 static bool txq_has_work(const struct rds_txq *txq)
 {
-	return txq->due || !list_empty(&txq->sending) ||
-	       (!list_empty(&txq->queue) && !txq->held && !txq->fenced);
+	return txq->due || txq->carried || !list_empty(&txq->sending) ||
+	       (!list_empty(&txq->queue) && !txq->held && !txq->fenced &&
+		!txq->carrier);
 }
 
 /* Become the transmitter, unless there is one or it could not send anything. */
@@ -121,15 +123,29 @@ static void txq_leave(struct rds_txq *txq)
 static void txq_refill(struct rds_txq *txq)
 {
 	lockdep_assert_held(&txq->lock);
+	if (unlikely(txq->carried || txq->carrier || txq->from ||
+		     txq->tagged)) {
+		rds_carry_refill(txq);
+		return;
+	}
 	if (list_empty(&txq->queue) || txq->held || txq->fenced)
 		return;
 	if (!txq->batch.cur)
 		txq->batch.cur = list_first_entry(&txq->queue,
 						  struct rds_tx_msg, list);
 	if (txq->acks)
-		rds_txq_stamp(txq);
+		rds_txq_stamp(txq, &txq->queue);
 	txq->taken_seq = max(txq->taken_seq, rds_txq_msg(txq->queue.prev)->seq);
 	list_splice_tail_init(&txq->queue, &txq->sending);
+}
+
+/*
+ * Does the batch have messages that are sent again?  Those on it are counted,
+ * whatever other contexts do with others of the lane.
+ */
+static bool txq_has_old_headers(const struct rds_txq *txq)
+{
+	return READ_ONCE((txq->from ?: txq)->nr_again);
 }
 
 /*
@@ -139,24 +155,31 @@ static void txq_refill(struct rds_txq *txq)
  */
 static bool txq_renew_headers(struct rds_txq *txq)
 {
+	struct rds_txq *lane = rds_carry_source(txq);
 	struct rds_message *m;
 
 	lockdep_assert_held(&txq->lock);
 	list_for_each_entry(m, &txq->sending, tx.list) {
 		if (!(m->flags & RDS_MSG_AGAIN))
 			continue;
-		if (!rds_message_renew_header(m))
-			return false;
-		m->flags &= ~RDS_MSG_AGAIN;
-		if (!--txq->nr_again)
+		if (!rds_message_renew_header(m, lane != txq,
+					      lane->path->index))
 			break;
-		if (txq->nr_again % RENEW_AT_ONCE)
+		m->flags &= ~RDS_MSG_AGAIN;
+		if (!--lane->nr_again)
+			break;
+		if (lane->nr_again % RENEW_AT_ONCE)
 			continue;
+		rds_carry_source_done(txq, lane);
 		spin_unlock_bh(&txq->lock);
 		cond_resched();
 		spin_lock_bh(&txq->lock);
+		/* The transmitter has the lane until it has sent the batch. */
+		rds_carry_source(txq);
 	}
-	return true;
+	rds_carry_source_done(txq, lane);
+	return list_entry_is_head(m, &txq->sending, tx.list) ||
+	       !(m->flags & RDS_MSG_AGAIN);
 }
 
 /* Do both tell the same of this host, an older and a newer state of it? */
@@ -166,6 +189,7 @@ static bool txq_same_kind(const struct rds_message *a,
 	const struct rds_wire_header *x = a->tx.hdr, *y = b->tx.hdr;
 
 	return x->sport == y->sport && x->dport == y->dport &&
+	       x->len == y->len &&
 	       rds_header_is_cong_map(x->flags) ==
 		       rds_header_is_cong_map(y->flags);
 }
@@ -218,7 +242,7 @@ static void txq_insert(struct rds_txq *txq, struct rds_message *m)
  */
 static bool txq_add_due(struct rds_txq *txq, unsigned int what)
 {
-	bool probe = what == rds_txq_probe_kind(txq) && txq->probe_due;
+	bool probe = what == txq->probe_due;
 	struct rds_message *m;
 
 	lockdep_assert_held(&txq->lock);
@@ -227,17 +251,22 @@ static bool txq_add_due(struct rds_txq *txq, unsigned int what)
 	 * change after the read sets the bit again.
 	 */
 	txq->due &= ~what;
+	if (what == RDS_DUE_MAP)
+		txq->map_pos = U64_MAX;
 	if (probe)
-		txq->probe_due = false;
+		txq->probe_due = 0;
 	spin_unlock_bh(&txq->lock);
-	m = txq->make(txq->path, what);
+	m = txq->ops->make(txq->path, what);
 	spin_lock_bh(&txq->lock);
 	if (!m) {
 		txq->due |= what;
-		txq->probe_due |= probe;
+		if (probe)
+			txq->probe_due = what;
 		return false;
 	}
 	m->flags |= RDS_MSG_ONCE;
+	if (what == RDS_DUE_MAP)
+		txq->map = m;
 	if (probe) {
 		m->flags |= RDS_MSG_PROBE;
 		txq->nr_probes++;
@@ -253,10 +282,39 @@ static bool txq_make_due(struct rds_txq *txq)
 	unsigned int what;
 
 	for (what = 1; what < BIT(RDS_DUE_KINDS); what <<= 1) {
-		if (txq->due & what && !txq_add_due(txq, what))
+		if (!(txq->due & what) ||
+		    (what == RDS_DUE_MAP && rds_carry_holds_map(txq)))
+			continue;
+		if (!txq_add_due(txq, what))
 			return false;
 	}
 	return true;
+}
+
+/* The transport has taken a message of the queue's own. */
+static void txq_sent_once(struct rds_txq *txq, const struct rds_message *m)
+{
+	if (m->flags & RDS_MSG_PROBE)
+		txq->map_end = m->tx.end;
+	if (m == txq->map) {
+		txq->map_pos = m->tx.end;
+		txq->map = NULL;
+	}
+}
+
+/*
+ * The transport has taken @n messages, up to @last, which move from the batch
+ * to their lane.
+ */
+static void txq_began(struct rds_txq *gate, struct rds_txq *lane,
+		      struct list_head *last, unsigned int n)
+{
+	if (!n)
+		return;
+	rds_txq_move_up_to(last, &gate->sending, &lane->inflight);
+	lane->used = true;
+	if (unlikely(lane != gate))
+		lane->away -= n;
 }
 
 /*
@@ -266,8 +324,10 @@ static bool txq_make_due(struct rds_txq *txq)
  */
 static unsigned int txq_collect(struct rds_txq *txq, struct list_head *done)
 {
+	struct rds_txq *lane = rds_carry_source(txq);
+	struct list_head *last = NULL;
 	struct rds_message *m, *next;
-	unsigned int n = 0;
+	unsigned int n = 0, began = 0;
 
 	lockdep_assert_held(&txq->lock);
 	list_for_each_entry_safe(m, next, &txq->sending, tx.list) {
@@ -276,21 +336,28 @@ static unsigned int txq_collect(struct rds_txq *txq, struct list_head *done)
 		n++;
 		m->flags |= RDS_MSG_STARTED;
 		if (m->flags & RDS_MSG_ONCE) {
-			if (m->flags & RDS_MSG_PROBE)
-				txq->map_end = m->tx.end;
+			txq_sent_once(txq, m);
 			rds_txq_unlink(txq, m, done);
 		} else if (unlikely(m->request) &&
 			   rds_request_over(m->request)) {
 			rds_txq_unlink(txq, m, done);
 		} else {
-			list_move_tail(&m->tx.list, &txq->inflight);
-			txq->used = true;
+			/* Positions are those of the own path. */
+			if (unlikely(lane != txq))
+				m->tx.end = 0;
+			last = &m->tx.list;
+			began++;
 		}
 	}
+	txq_began(txq, lane, last, began);
 	/*
 	 * The peer may have acknowledged messages while they were on `sending`.
 	 */
-	rds_txq_retire(txq, done);
+	rds_txq_retire(lane, done);
+	rds_carry_source_done(txq, lane);
+	/* So may a map. */
+	if (unlikely(txq->carried))
+		rds_carry_map_acked(txq);
 	return n;
 }
 
@@ -303,6 +370,7 @@ static enum rds_tx_result txq_call(struct rds_txq *txq, unsigned int *sent)
 	LIST_HEAD(done);
 
 	txq->room = false;
+	txq->batch.quiet = rds_txq_quiet(txq);
 	spin_unlock_bh(&txq->lock);
 	res = path->trans->xmit(path, &txq->batch);
 	spin_lock_bh(&txq->lock);
@@ -339,7 +407,8 @@ static enum rds_txq_state txq_loop(struct rds_txq *txq)
 			return RDS_TXQ_MORE;
 		if (!txq->batch.cur)
 			return RDS_TXQ_IDLE;
-		if (unlikely(txq->nr_again) && !txq_renew_headers(txq))
+		if (unlikely(txq_has_old_headers(txq)) &&
+		    !txq_renew_headers(txq))
 			return RDS_TXQ_MORE;
 		if (rds_send_batch_count && sent >= rds_send_batch_count)
 			return RDS_TXQ_MORE;
@@ -386,7 +455,8 @@ static enum rds_txq_state txq_transmit(struct rds_txq *txq)
 static void txq_append(struct rds_txq *txq, struct rds_message *m)
 {
 	lockdep_assert_held(&txq->lock);
-	m->seq = txq->next_seq++;
+	m->seq = txq->next_seq;
+	WRITE_ONCE(txq->next_seq, m->seq + 1);
 	m->tx.hdr->seq = cpu_to_be64(m->seq);
 	txq->want_ack |= m->tx.lent;
 	list_add_tail(&m->tx.list, &txq->queue);
@@ -404,19 +474,22 @@ static void txq_append(struct rds_txq *txq, struct rds_message *m)
  */
 static bool txq_hand_over(struct rds_txq *txq, const struct rds_message *m)
 {
+	txq->turn = false;
 	if (m->tx.bytes >= RDS_TXQ_DIRECT_BYTES || !rds_txq_wants_run(txq) ||
 	    txq->path->trans->caps & RDS_CAP_LOCAL_ONLY)
 		return false;
 	/*
 	 * With RDS_CAP_OWNS_ACK dialogues have messages in flight, too: peers
-	 * acknowledge late.  So they do by number, but not by position.
+	 * acknowledge late.  So they do by number, but not by position; a
+	 * position up to `quiet` may not have been reported.
 	 */
 	if (!list_empty(&txq->inflight) &&
 	    list_last_entry(&txq->inflight, struct rds_tx_msg, list)->end >
-		    txq->una &&
+		    max(txq->una, txq->batch.quiet) &&
 	    !(txq->path->trans->caps & RDS_CAP_OWNS_ACK))
 		return true;
-	return rds_sock_streams(m->owner, &txq->last_send);
+	txq->turn = rds_sock_turn(m->owner);
+	return !txq->turn && rds_sock_streams(m->owner, txq->streams);
 }
 
 enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m,
@@ -431,6 +504,12 @@ enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m,
 		return state;
 	}
 	txq_append(txq, m);
+	if (m->tx.bytes >= RDS_TXQ_BULK_BYTES)
+		WRITE_ONCE(txq->bulk, jiffies);
+	if (unlikely(txq->carrier)) {
+		spin_unlock_bh(&txq->lock);
+		return RDS_TXQ_AWAY;
+	}
 	if (txq_hand_over(txq, m)) {
 		spin_unlock_bh(&txq->lock);
 		return RDS_TXQ_MORE;
@@ -438,18 +517,37 @@ enum rds_txq_state rds_txq_send(struct rds_txq *txq, struct rds_message *m,
 	return txq_transmit(txq);
 }
 
-void rds_txq_add(struct rds_txq *txq, struct rds_message *m)
+bool rds_txq_add(struct rds_txq *txq, struct rds_message *m,
+		 unsigned int lanes)
 {
+	bool added;
+
 	spin_lock_bh(&txq->lock);
 	WARN_ON_ONCE(txq->gone);
-	txq_append(txq, m);
+	added = txq->lanes == lanes;
+	if (added)
+		txq_append(txq, m);
 	spin_unlock_bh(&txq->lock);
+	return added;
 }
 
 enum rds_txq_state rds_txq_run(struct rds_txq *txq)
 {
+	enum rds_txq_state state;
+	struct rds_txq *gate;
+
 	spin_lock_bh(&txq->lock);
-	return txq_transmit(txq);
+	gate = txq->carrier;
+	txq->turn = false;
+	state = txq_transmit(txq);
+	if (likely(!gate))
+		return state;
+	spin_lock_bh(&gate->lock);
+	if (txq_transmit(gate) != RDS_TXQ_MORE)
+		return state;
+	/* The worker of the lane tidies its own, and would find this again. */
+	rds_txq_tidy(gate);
+	return RDS_TXQ_MORE;
 }
 
 bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m)
@@ -482,16 +580,30 @@ bool rds_txq_due(struct rds_txq *txq, unsigned int what)
 	return run;
 }
 
-unsigned int rds_txq_probe_kind(const struct rds_txq *txq)
+/* Only the path of the first lane has maps. */
+static unsigned int txq_probe_kind(const struct rds_txq *txq)
 {
-	return txq->path->index ? RDS_DUE_GREETING : RDS_DUE_MAP;
+	lockdep_assert_held(&txq->lock);
+	return txq->path->index || txq->carrier ? RDS_DUE_GREETING :
+						  RDS_DUE_MAP;
+}
+
+bool rds_txq_nudge(struct rds_txq *txq)
+{
+	bool run;
+
+	spin_lock_bh(&txq->lock);
+	txq->due |= txq_probe_kind(txq);
+	run = rds_txq_wants_run(txq);
+	spin_unlock_bh(&txq->lock);
+	return run;
 }
 
 void rds_txq_probe(struct rds_txq *txq)
 {
 	spin_lock_bh(&txq->lock);
-	txq->due |= rds_txq_probe_kind(txq);
-	txq->probe_due = true;
+	txq->probe_due = txq_probe_kind(txq);
+	txq->due |= txq->probe_due;
 	txq->map_end = U64_MAX;
 	spin_unlock_bh(&txq->lock);
 }

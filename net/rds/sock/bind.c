@@ -202,7 +202,7 @@ int rds_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
 /* Choose a transport.  Outside the initial namespace it needs RDS_CAP_NETNS. */
 static int transport_attach(struct rds_sock *rs, int type)
 {
-	const struct rds_transport *trans = rds_transport_by_type(type);
+	const struct rds_transport *trans = rds_transport_by_type(rs->rn, type);
 	bool first = net_eq(sock_net(&rs->sk), &init_net);
 
 	if (!trans)

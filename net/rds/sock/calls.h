@@ -60,6 +60,7 @@ void rds_cmsg_end(struct rds_sock *rs, struct rds_send_cmsgs *cmsgs, int err);
 struct rds_incoming;
 bool rds_cmsg_notes_room(const struct msghdr *msg);
 int rds_cmsg_put_notes(struct rds_sock *rs, struct msghdr *msg);
+int rds_cmsg_put_report(struct rds_sock *rs, struct msghdr *msg);
 int rds_cmsg_put_cong(struct rds_sock *rs, struct msghdr *msg);
 int rds_cmsg_put_message(struct rds_sock *rs, struct msghdr *msg,
 			 const struct rds_incoming *inc);

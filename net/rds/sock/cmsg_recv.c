@@ -7,8 +7,11 @@
 #include <linux/slab.h>
 
 #include "msg/incoming.h"
+#include "sock/addr.h"
 #include "sock/calls.h"
 #include "sock/note.h"
+#include "sock/report.h"
+#include "sock/zrecord.h"
 
 /**
  * rds_cmsg_notes_room - has a reader room for the report of an operation?
@@ -54,6 +57,52 @@ int rds_cmsg_put_notes(struct rds_sock *rs, struct msghdr *msg)
 		kfree(note);
 		ret = 1;
 	}
+	return ret;
+}
+
+/* Write one report, with the address of the peer as the name. */
+static int put_report(struct msghdr *msg, const struct rds_report_news *news)
+{
+	struct rds_rdma_notify n;
+	int err;
+
+	memset(&n, 0, sizeof(n));
+	n.user_token = news->dropped;
+	n.status = news->dropped ? RDS_RDMA_DROPPED : RDS_RDMA_RESTARTED;
+	err = put_cmsg(msg, SOL_RDS, RDS_CMSG_RDMA_STATUS, sizeof(n), &n);
+	if (!err && msg->msg_name)
+		msg->msg_namelen = rds_addr_write(msg->msg_name, &news->faddr,
+						  0, news->scope);
+	return err;
+}
+
+/**
+ * rds_cmsg_put_report - report that a peer could not be reached or has
+ * restarted
+ * @rs: socket
+ * @msg: message header of the reader
+ *
+ * Reports one event of one peer; the others wait, also for a reader with room.
+ *
+ * Context: process, takes the socket lock.
+ * Return: 1 if there was a report, 0 if there was none, -EFAULT.
+ */
+int rds_cmsg_put_report(struct rds_sock *rs, struct msghdr *msg)
+{
+	struct rds_report_news news;
+	int ret = 0;
+
+	if (!rds_cmsg_notes_room(msg))
+		return 0;
+	lock_sock(&rs->sk);
+	if (rds_sock_report_peek(rs, &news)) {
+		ret = put_report(msg, &news);
+		if (!ret) {
+			rds_sock_report_done(rs, &news);
+			ret = 1;
+		}
+	}
+	release_sock(&rs->sk);
 	return ret;
 }
 
@@ -150,12 +199,21 @@ bool rds_cmsg_zcopy_room(const struct rds_sock *rs, const struct msghdr *msg)
 int rds_cmsg_put_zcopy(struct rds_sock *rs, struct msghdr *msg)
 {
 	struct rds_zcopy_cookies c;
+	struct rds_zrecord *rec;
 	int err;
 
-	if (!rds_cmsg_zcopy_room(rs, msg) || !rds_sock_zcopy_take(rs, &c))
+	if (!rds_cmsg_zcopy_room(rs, msg))
+		return 0;
+	rec = rds_sock_zcopy_take(rs, &c);
+	if (!rec)
 		return 0;
 	err = put_cmsg(msg, SOL_RDS, RDS_CMSG_ZCOPY_COMPLETION, sizeof(c), &c);
-	return err ? err : 1;
+	if (err) {
+		rds_sock_zcopy_return(rs, rec);
+		return err;
+	}
+	rds_zrecord_free(rec);
+	return 1;
 }
 
 /**

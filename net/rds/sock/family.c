@@ -3,6 +3,7 @@
 #include <linux/module.h>
 #include <net/rds/transport.h>
 
+#include "access.h"
 #include "conn/conn.h"
 #include "memop/memop.h"
 #include "netns.h"
@@ -31,8 +32,7 @@ static int rds_release(struct socket *sock)
 	rs = rds_sk(sk);
 	sock_orphan(sk);
 	rds_sock_kill(rs);
-	if (atomic64_read(&rs->snd))
-		rds_conn_cancel(rs->rn, rs, &rs->bound_addr, NULL, -1);
+	rds_conn_cancel(rs->rn, rs, &rs->bound_addr, NULL, -1);
 	rds_sock_purge(rs);
 	if (rs->memop_used)
 		rds_mr_purge(rs);
@@ -81,9 +81,14 @@ static int rds_create(struct net *net, struct socket *sock, int protocol,
 {
 	struct rds_net *rn = rds_net(net);
 	struct sock *sk;
+	int err;
 
 	if (sock->type != SOCK_SEQPACKET || protocol)
 		return -ESOCKTNOSUPPORT;
+	/* A socket of the kernel belongs to no process. */
+	err = kern ? 0 : rds_access_check(rn);
+	if (err)
+		return err;
 	sk = sk_alloc(net, AF_RDS, GFP_KERNEL, &rds_proto, kern);
 	if (!sk)
 		return -ENOMEM;

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Wake-ups of readers and pollers, and the notifications of completed zero-copy
- * sends and of ports that are not congested any more.
+ * Wake-ups of readers and pollers, and the notifications of ports that are not
+ * congested any more.
  */
-#include <linux/slab.h>
-
 #include "netns.h"
 #include "sock/state.h"
-
-static struct kmem_cache *zrecord_cache;
 
 /**
  * rds_sock_wake_poll - wake pollers
@@ -56,133 +52,6 @@ void rds_sock_wake_all(struct rds_sock *rs)
 	if (wq_has_sleeper(&rs->rx_wait))
 		wake_up_interruptible_all(&rs->rx_wait);
 	rds_sock_wake_poll(rs, EPOLLIN | EPOLLRDNORM);
-}
-
-/**
- * rds_sock_zcopy_reserve - reserve a record for the completion of a zero-copy
- * send
- * @rs: socket
- *
- * Context: process.
- * Return: false without memory.
- */
-bool rds_sock_zcopy_reserve(struct rds_sock *rs)
-{
-	struct rds_zrecord *rec = kmem_cache_alloc(zrecord_cache, GFP_KERNEL);
-
-	if (!rec)
-		return false;
-	rec->c.num = 0;
-	spin_lock_bh(&rs->rx_lock);
-	list_add(&rec->list, &rs->zspare);
-	spin_unlock_bh(&rs->rx_lock);
-	return true;
-}
-
-/**
- * rds_sock_zcopy_unreserve - free the record reserved for a send that failed
- * @rs: socket with a reserved record
- */
-void rds_sock_zcopy_unreserve(struct rds_sock *rs)
-{
-	struct rds_zrecord *rec;
-
-	spin_lock_bh(&rs->rx_lock);
-	rec = list_first_entry_or_null(&rs->zspare, struct rds_zrecord, list);
-	if (rec)
-		list_del(&rec->list);
-	spin_unlock_bh(&rs->rx_lock);
-	if (rec)
-		kmem_cache_free(zrecord_cache, rec);
-}
-
-/*
- * Put a cookie into the newest record, or @spare if none has room.  Returns
- * @spare if unused.
- */
-static struct rds_zrecord *zrecord_add(struct rds_sock *rs,
-				       struct rds_zrecord *spare, u32 cookie)
-{
-	struct rds_zrecord *rec = NULL;
-
-	if (!list_empty(&rs->zrecords))
-		rec = list_last_entry(&rs->zrecords, struct rds_zrecord, list);
-	if (!rec || rec->c.num == RDS_MAX_ZCOOKIES) {
-		rec = spare;
-		spare = NULL;
-		list_add_tail(&rec->list, &rs->zrecords);
-	}
-	rec->c.cookies[rec->c.num++] = cookie;
-	return spare;
-}
-
-/**
- * rds_sock_zcopy_done - report that the user memory of a zero-copy message is
- * unpinned
- * @rs: owner of the message, which reserved a record when the message was sent
- * @cookie: cookie of the message
- *
- * Context: any but hard interrupts, in the RCU read section in which the owner
- * was read.
- */
-void rds_sock_zcopy_done(struct rds_sock *rs, u32 cookie)
-{
-	struct rds_zrecord *spare = NULL;
-
-	spin_lock_bh(&rs->rx_lock);
-	if (!rs->dead && !WARN_ON_ONCE(list_empty(&rs->zspare))) {
-		spare = list_first_entry(&rs->zspare, struct rds_zrecord, list);
-		list_del(&spare->list);
-		spare = zrecord_add(rs, spare, cookie);
-	}
-	spin_unlock_bh(&rs->rx_lock);
-	if (spare)
-		kmem_cache_free(zrecord_cache, spare);
-	rds_sock_wake_all(rs);
-}
-
-/**
- * rds_sock_zcopy_take - take the oldest record of cookies
- * @rs: socket
- * @c: set to the cookies, unused entries to 0
- *
- * Return: false if there is no record.
- */
-bool rds_sock_zcopy_take(struct rds_sock *rs, struct rds_zcopy_cookies *c)
-{
-	struct rds_zrecord *rec;
-
-	if (likely(list_empty(&rs->zrecords)))
-		return false;
-	spin_lock_bh(&rs->rx_lock);
-	rec = list_first_entry_or_null(&rs->zrecords, struct rds_zrecord, list);
-	if (rec)
-		list_del(&rec->list);
-	spin_unlock_bh(&rs->rx_lock);
-	if (!rec)
-		return false;
-	memset(c, 0, sizeof(*c));
-	c->num = rec->c.num;
-	memcpy(c->cookies, rec->c.cookies, rec->c.num * sizeof(c->cookies[0]));
-	kmem_cache_free(zrecord_cache, rec);
-	return true;
-}
-
-/**
- * rds_sock_zcopy_purge - drop the records of a closed socket
- * @rs: socket after rds_sock_kill()
- */
-void rds_sock_zcopy_purge(struct rds_sock *rs)
-{
-	struct rds_zrecord *rec, *tmp;
-	LIST_HEAD(all);
-
-	spin_lock_bh(&rs->rx_lock);
-	list_splice_init(&rs->zrecords, &all);
-	list_splice_init(&rs->zspare, &all);
-	spin_unlock_bh(&rs->rx_lock);
-	list_for_each_entry_safe(rec, tmp, &all, list)
-		kmem_cache_free(zrecord_cache, rec);
 }
 
 /*
@@ -267,25 +136,4 @@ void rds_sock_cong_return(struct rds_sock *rs, u64 groups)
 	if (rs->monitor)
 		WRITE_ONCE(rs->cong_notify, rs->cong_notify | groups);
 	spin_unlock_bh(&rs->mon_lock);
-}
-
-/**
- * rds_notify_init - make the cache of zero-copy records, at module start
- *
- * Return: 0 or -ENOMEM.
- */
-int rds_notify_init(void)
-{
-	zrecord_cache = kmem_cache_create("rds_zrecord",
-					  sizeof(struct rds_zrecord), 0, 0,
-					  NULL);
-	return zrecord_cache ? 0 : -ENOMEM;
-}
-
-/**
- * rds_notify_exit - destroy the cache of zero-copy records, at module end
- */
-void rds_notify_exit(void)
-{
-	kmem_cache_destroy(zrecord_cache);
 }

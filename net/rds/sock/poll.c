@@ -38,7 +38,7 @@ __poll_t rds_poll(struct file *file, struct socket *sock, poll_table *wait)
 
 	mask = poll_cong(rs);
 	if (!list_empty(&rs->rx_queue) || !list_empty(&rs->notes) ||
-	    !list_empty(&rs->zrecords))
+	    !list_empty(&rs->reports_due) || !list_empty(&rs->zrecords))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (rds_sock_writable(rs) || rds_sock_want_room(rs))
 		mask |= EPOLLOUT | EPOLLWRNORM;

@@ -105,11 +105,26 @@ bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc)
 	return true;
 }
 
+/*
+ * Must the reader of the message that was just dequeued free @rx_spent?  So it
+ * is for the last message of the queue, and for each RDS_INC_SPENT-th.
+ */
+static bool rx_is_tidy(struct rds_sock *rs)
+{
+	lockdep_assert_held(&rs->rx_lock);
+	if (++rs->rx_taken < RDS_INC_SPENT && !list_empty(&rs->rx_queue))
+		return false;
+	rs->rx_taken = 0;
+	return true;
+}
+
 /**
  * rds_sock_dequeue - take the oldest message off the queue
  * @rs: socket
  * @more: set to whether other messages are queued; unchanged if NULL is
  *	returned
+ *
+ * The reader passes the message to rds_sock_rx_done() or rds_sock_requeue().
  *
  * Context: process.
  * Return: the message, owned by the caller, or NULL.
@@ -128,6 +143,7 @@ struct rds_incoming *rds_sock_dequeue(struct rds_sock *rs, bool *more)
 	}
 	list_del(&inc->list);
 	flip = rx_removed(rs, inc->len);
+	inc->tidy = rx_is_tidy(rs);
 	*more = !list_empty(&rs->rx_queue);
 	spin_unlock_bh(&rs->rx_lock);
 
@@ -135,6 +151,31 @@ struct rds_incoming *rds_sock_dequeue(struct rds_sock *rs, bool *more)
 	if (unlikely(flip))
 		cong_publish(rs);
 	return inc;
+}
+
+/**
+ * rds_sock_rx_done - the reader is done with a message
+ * @rs: socket, not closed
+ * @inc: message that rds_sock_dequeue() returned
+ *
+ * Of readers at the same time one may be done after the one that empties the
+ * list, so the list has at most RDS_INC_SPENT messages, and one for each
+ * reader.
+ *
+ * Context: process.
+ */
+void rds_sock_rx_done(struct rds_sock *rs, struct rds_incoming *inc)
+{
+	bool tidy = inc->tidy;
+
+	/* Mostly so in a dialogue */
+	if (tidy && llist_empty(&rs->rx_spent)) {
+		rds_inc_put(inc);
+		return;
+	}
+	rds_inc_put_later(inc, &rs->rx_spent);
+	if (tidy)
+		rds_inc_free_spent(&rs->rx_spent);
 }
 
 /**
@@ -169,6 +210,9 @@ void rds_sock_requeue(struct rds_sock *rs, struct rds_incoming *inc)
 	u32 len = inc->len;
 	bool flip;
 
+	/* No other message was told to do this. */
+	if (inc->tidy)
+		rds_inc_free_spent(&rs->rx_spent);
 	spin_lock_bh(&rs->rx_lock);
 	list_add(&inc->list, &rs->rx_queue);
 	flip = rx_added(rs, len);
@@ -202,6 +246,7 @@ void rds_sock_rx_purge(struct rds_sock *rs)
 
 	list_for_each_entry_safe(inc, tmp, &queue, list)
 		rds_inc_put(inc);
+	rds_inc_free_spent(&rs->rx_spent);
 	rds_stats_add(rs->rn, recv_bytes_freed_fromsock, bytes);
 	cong_publish(rs);
 }

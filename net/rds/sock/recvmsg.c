@@ -14,7 +14,8 @@
 static bool recv_ready(const struct rds_sock *rs, const struct msghdr *msg)
 {
 	return !list_empty(&rs->rx_queue) || READ_ONCE(rs->cong_notify) ||
-	       (!list_empty(&rs->notes) && rds_cmsg_notes_room(msg)) ||
+	       ((!list_empty(&rs->notes) || !list_empty(&rs->reports_due)) &&
+		rds_cmsg_notes_room(msg)) ||
 	       (!list_empty(&rs->zrecords) && rds_cmsg_zcopy_room(rs, msg));
 }
 
@@ -117,7 +118,10 @@ static int recv_message(struct rds_sock *rs, struct msghdr *msg,
 		ret = err;
 	else
 		recv_name(rs, msg, inc);
-	rds_inc_put(inc);
+	if (flags & MSG_PEEK)
+		rds_inc_put(inc);
+	else
+		rds_sock_rx_done(rs, inc);
 	return ret;
 }
 
@@ -172,6 +176,11 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 			if (ret)
 				break;
 		}
+		if (unlikely(!list_empty(&rs->reports_due))) {
+			ret = rds_cmsg_put_report(rs, msg);
+			if (ret)
+				break;
+		}
 		ret = rds_cmsg_put_cong(rs, msg);
 		if (ret)
 			break;
@@ -187,6 +196,6 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 		if (ret)
 			break;
 	}
-	/* A notification has no name and no bytes. */
+	/* A notification has no bytes, and only a report of a peer a name. */
 	return ret > 0 ? 0 : ret;
 }

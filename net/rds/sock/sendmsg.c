@@ -3,10 +3,12 @@
 #include <net/ipv6.h>
 
 #include "conn/conn.h"
+#include "conn/reach.h"
 #include "msg/message.h"
 #include "netns.h"
 #include "sock/addr.h"
 #include "sock/calls.h"
+#include "sock/zrecord.h"
 
 /*
  * RDS raises no SIGPIPE in any case; each write(2) to a SOCK_SEQPACKET socket
@@ -214,6 +216,25 @@ static int send_admit(struct rds_send *s, long timeo)
 }
 
 /*
+ * A message of a socket with RDS_PEER_TIMEOUT is queued.  If the connection was
+ * forgotten meanwhile the message is at the one in its place.
+ */
+static void send_watched(const struct rds_send *s)
+{
+	struct rds_conn *conn = s->conn;
+
+	if (likely(!READ_ONCE(conn->dead))) {
+		rds_reach_queued(conn, s->rs);
+		return;
+	}
+	conn = rds_conn_get(s->rs->rn, s->rs->trans, &s->path);
+	if (IS_ERR(conn))
+		return;
+	rds_reach_queued(conn, s->rs);
+	rds_conn_put(conn);
+}
+
+/*
  * protocol.rst 5.6.16 to 5.6.22, with a connection.  Takes ownership of @m,
  * also if it fails.
  */
@@ -222,7 +243,9 @@ static int send_on(struct rds_send *s, struct rds_message *m)
 	long timeo = TIMEO_UNKNOWN;
 	int err = 0;
 
-	if (s->msg->msg_controllen)
+	if (unlikely(READ_ONCE(s->rs->peer_timeout)))
+		err = rds_reach_admit(s->conn, s->rs);
+	if (!err && s->msg->msg_controllen)
 		err = rds_cmsg_apply(s->rs, s->conn->trans, s->msg, &s->cmsgs,
 				     s->len);
 	if (!err && unlikely(rds_cong_test(s->conn->fmap, s->dport)))
@@ -245,6 +268,9 @@ static int send_on(struct rds_send *s, struct rds_message *m)
 		return err;
 	}
 	rds_stats_inc(s->rs->rn, send_queued);
+	/* The option may have been set while this call waited. */
+	if (unlikely(READ_ONCE(s->rs->peer_timeout)))
+		send_watched(s);
 	s->reserved = false;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "netns.h"
 #include "sock/addr.h"
 #include "sock/calls.h"
+#include "sock/report.h"
 
 static int get_flag(sockptr_t optval, unsigned int optlen, bool *flag)
 {
@@ -33,6 +34,25 @@ static int set_recverr(struct rds_sock *rs, sockptr_t optval,
 	if (!err)
 		WRITE_ONCE(rs->recverr, on);
 	return err;
+}
+
+static int set_peer_timeout(struct rds_sock *rs, sockptr_t optval,
+			    unsigned int optlen)
+{
+	int ms;
+
+	if (optlen < sizeof(ms))
+		return -EINVAL;
+	if (copy_from_sockptr(&ms, optval, sizeof(ms)))
+		return -EFAULT;
+	if (ms < 0)
+		return -EINVAL;
+	lock_sock(&rs->sk);
+	WRITE_ONCE(rs->peer_timeout, ms);
+	if (!ms)
+		rds_sock_reports_purge(rs);
+	release_sock(&rs->sk);
+	return 0;
 }
 
 static int set_monitor(struct rds_sock *rs, sockptr_t optval,
@@ -245,6 +265,8 @@ int rds_setsockopt(struct socket *sock, int level, int optname,
 		return free_mr(rs, optval, optlen);
 	case RDS_RECVERR:
 		return set_recverr(rs, optval, optlen);
+	case RDS_PEER_TIMEOUT:
+		return set_peer_timeout(rs, optval, optlen);
 	case RDS_CONG_MONITOR:
 		return set_monitor(rs, optval, optlen);
 	case SO_RDS_TRANSPORT:
@@ -298,6 +320,9 @@ int rds_getsockopt(struct socket *sock, int level, int optname,
 					   optlen, len);
 	case RDS_RECVERR:
 		return put_int(optval, optlen, len, READ_ONCE(rs->recverr));
+	case RDS_PEER_TIMEOUT:
+		return put_int(optval, optlen, len,
+			       READ_ONCE(rs->peer_timeout));
 	case SO_RDS_TRANSPORT:
 		return put_int(optval, optlen, len, rds_transport_get(rs));
 	}

@@ -8,7 +8,9 @@
 
 #include "netns.h"
 #include "sock/note.h"
+#include "sock/report.h"
 #include "sock/state.h"
+#include "sock/zrecord.h"
 
 /*
  * rds_sock.snd has both counts in one atomic: messages in the high half, bytes
@@ -21,6 +23,29 @@
 /* Messages that follow each other within this time may be a stream. */
 #define STREAM_NS	(50 * NSEC_PER_USEC)
 
+/* There may be room: wake one sender that waits for it, and pollers. */
+static void sock_wake_tx(struct rds_sock *rs)
+{
+	/* The caller has made a full barrier. */
+	if (waitqueue_active(&rs->snd_wait))
+		wake_up_interruptible(&rs->snd_wait);
+	if (READ_ONCE(rs->snd_nospace)) {
+		WRITE_ONCE(rs->snd_nospace, false);
+		rds_sock_wake_poll(rs, EPOLLOUT | EPOLLWRNORM);
+	}
+}
+
+/* The socket layer has changed SO_SNDBUF; the socket is locked. */
+static void sock_write_space(struct sock *sk)
+{
+	struct rds_sock *rs = rds_sk(sk);
+
+	/* As the atomic of rds_sock_sent() */
+	smp_mb();
+	if (rds_sock_writable(rs))
+		sock_wake_tx(rs);
+}
+
 /**
  * rds_sock_setup - prepare a new socket
  * @rs: socket, zeroed except @rs->sk
@@ -29,17 +54,20 @@
 void rds_sock_setup(struct rds_sock *rs, struct rds_net *rn)
 {
 	rs->rn = rn;
-	INIT_HLIST_NODE(&rs->bind_node);
+	rs->sk.sk_write_space = sock_write_space;
 	spin_lock_init(&rs->lock);
 	init_waitqueue_head(&rs->snd_wait);
 	rds_txpages_init(&rs->tx_pages, &rs->sk.sk_sndbuf);
 	spin_lock_init(&rs->rx_lock);
 	INIT_LIST_HEAD(&rs->rx_queue);
+	init_llist_head(&rs->rx_spent);
 	init_waitqueue_head(&rs->rx_wait);
 	INIT_LIST_HEAD(&rs->zrecords);
 	INIT_LIST_HEAD(&rs->zspare);
 	INIT_LIST_HEAD(&rs->notes);
 	INIT_LIST_HEAD(&rs->notes_due);
+	INIT_LIST_HEAD(&rs->reports);
+	INIT_LIST_HEAD(&rs->reports_due);
 	spin_lock_init(&rs->mr_lock);
 	rs->mrs = RB_ROOT;
 	spin_lock_init(&rs->cong_lock);
@@ -75,6 +103,7 @@ void rds_sock_purge(struct rds_sock *rs)
 	rds_sock_rx_purge(rs);
 	rds_sock_zcopy_purge(rs);
 	rds_sock_note_purge(rs);
+	rds_sock_reports_purge(rs);
 	spin_lock_bh(&rs->cong_lock);
 	lmap = rs->lmap;
 	rs->lmap = NULL;
@@ -143,30 +172,25 @@ bool rds_sock_charge(struct rds_sock *rs, u32 bytes)
 /**
  * rds_sock_streams - is a message part of a stream?
  * @rs: socket that sends the message
- * @path_last: time of the last message on the path that may be part of a
- *	stream, by local_clock(); set to the present unless the message may be
- *	part of a dialogue
+ * @path_last: time of the last message over the connection that may be part
+ *	of a stream, by local_clock(), roughly; set to the present
  *
- * Messages that follow each other within STREAM_NS, from one socket or on one
- * path, are a stream, unless the socket received a message since it last sent
- * one: then this may be a turn of a dialogue.  A race of senders can make the
- * answer wrong, which only affects the choice of the context that transmits.
+ * Messages that follow each other within STREAM_NS, from one socket or over one
+ * connection, are a stream, unless they are turns of a dialogue, see
+ * rds_sock_turn().  A race of senders can make the answer wrong, which only
+ * affects the choice of the context that transmits.
  *
  * Context: any but hard interrupts.
  */
 bool rds_sock_streams(struct rds_sock *rs, u64 *path_last)
 {
-	u64 now, last;
+	u64 now = local_clock();
+	u64 last = max(READ_ONCE(rs->last_send), READ_ONCE(*path_last));
 
-	if (READ_ONCE(rs->answered)) {
-		WRITE_ONCE(rs->answered, false);
-		WRITE_ONCE(rs->last_send, 0);
-		return false;
-	}
-	now = local_clock();
-	last = max(READ_ONCE(rs->last_send), *path_last);
 	WRITE_ONCE(rs->last_send, now);
-	*path_last = now;
+	/* Lanes share this: it is not written for each message. */
+	if (now - READ_ONCE(*path_last) > STREAM_NS / 8)
+		WRITE_ONCE(*path_last, now);
 	return now - last < STREAM_NS;
 }
 
@@ -238,38 +262,54 @@ int rds_sock_charge_wait(struct rds_sock *rs, u32 bytes, long timeo)
 void rds_sock_sent(struct rds_sock *rs, unsigned int bytes, unsigned int msgs)
 {
 	s64 snd = atomic64_sub_return(msgs * SND_ONE + bytes, &rs->snd);
+
 	/*
 	 * The atomic is a full barrier: pairs with rds_sock_want_room() and
 	 * prepare_to_wait().
 	 */
-	bool sleeper = waitqueue_active(&rs->snd_wait);
-
-	if (likely(!sleeper && !READ_ONCE(rs->snd_nospace)))
+	if (likely(!waitqueue_active(&rs->snd_wait) &&
+		   !READ_ONCE(rs->snd_nospace)))
 		return;
-	if (snd_full(rs, snd))
-		return;
-	if (sleeper)
-		wake_up_interruptible(&rs->snd_wait);
-	if (READ_ONCE(rs->snd_nospace)) {
-		WRITE_ONCE(rs->snd_nospace, false);
-		rds_sock_wake_poll(rs, EPOLLOUT | EPOLLWRNORM);
-	}
+	if (!snd_full(rs, snd))
+		sock_wake_tx(rs);
 }
 
 /**
- * rds_sock_state_init - make the caches of sockets, at module start
+ * rds_sock_nr_sent - number of messages that are charged to a socket
+ * @rs: socket
+ *
+ * No more than these refer to the socket: a message is charged before it is
+ * queued, and its charge ends after it was taken off its list.
+ *
+ * Context: any.
+ */
+unsigned int rds_sock_nr_sent(const struct rds_sock *rs)
+{
+	return SND_MSGS(atomic64_read(&rs->snd));
+}
+
+/**
+ * rds_sock_state_init - make caches and tables of sockets, at module start
  *
  * Return: 0 or -ENOMEM.
  */
 int rds_sock_state_init(void)
 {
-	return rds_notify_init();
+	int err = rds_zrecord_init();
+
+	if (err)
+		return err;
+	err = rds_report_init();
+	if (err)
+		rds_zrecord_exit();
+	return err;
 }
 
 /**
- * rds_sock_state_exit - destroy the caches of sockets, at module end
+ * rds_sock_state_exit - destroy caches and tables of sockets, at module end
  */
 void rds_sock_state_exit(void)
 {
-	rds_notify_exit();
+	rds_report_exit();
+	rds_zrecord_exit();
 }

@@ -38,15 +38,18 @@
 
 #include <linux/atomic.h>
 #include <linux/in6.h>
+#include <linux/llist.h>
 #include <linux/poll.h>
 #include <linux/rbtree.h>
 #include <linux/rds.h>
+#include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <net/sock.h>
 
 #include "cong/map.h"
 #include "msg/txpage.h"
+#include "sock/flow.h"
 
 struct rds_conn;
 struct rds_incoming;
@@ -60,39 +63,34 @@ struct rds_transport;
 extern atomic_t rds_rx_tracers;
 #define rds_rx_traced()		unlikely(atomic_read(&rds_rx_tracers))
 
-/* Cookies of completed zero-copy sends, as recvmsg reports them */
-struct rds_zrecord {
-	struct list_head		list;
-	struct rds_zcopy_cookies	c;
-};
-
 /**
  * struct rds_sock - an RDS socket
  * @sk: socket of the kernel's socket layer; first member
  * @rn: namespace, held by @sk
  * @sock_node: entry in the list of sockets of the namespace, RCU
  * @bind_node: entry in the bind table, RCU
+ * @bind_hash: for the bind table, from @bound_addr and @bound_port
  * @bound_addr: address of the binding, valid if @bound_port is not 0
  * @bound_scope: interface index if @bound_addr is link-local, else 0
  * @bound_port: RDS port of the binding, wire order; 0 until bound, stored last
- * @local_only: @trans has RDS_CAP_LOCAL_ONLY, so the port never becomes
- *	congested
+ * @local_only: @trans has RDS_CAP_LOCAL_ONLY: the port is never congested
  * @dead: the socket is closed; written under @rx_lock
  * @tos: type of service of connections
  * @recverr: RDS_RECVERR
+ * @peer_timeout: RDS_PEER_TIMEOUT, in ms; changed under the socket lock
  * @has_sent: a connection was looked up, so @tos cannot be changed
  * @trans: transport, of SO_RDS_TRANSPORT or of bind; the socket holds its
  *	module
  * @lmap: congestion map of @bound_addr, counted; once bound, the pointer is
  *	guarded by @cong_lock
- * @lock: guards @dest, @dest_port, @dest_scope and @connected
+ * @lock: guards @dest, @dest_port, @dest_scope, @connected and @flow
  * @dest: destination of sends without a name
  * @dest_port: RDS port of @dest, wire order
  * @dest_scope: interface index if @dest is link-local, else 0; also read
  *	without @lock
  * @connected: @dest is set
- * @conn: last connection used, counted; a context that takes it out by xchg()
- *	owns the reference
+ * @flow: the flow that may be on another lane than its ports say
+ * @conn: last connection used, counted; xchg() takes the reference as well
  * @snd: messages (high half) and payload bytes (low half) that are charged
  * @answered: a message was received since the last one was sent
  * @last_send: time of the last send, by local_clock(); 0 after one that may be
@@ -100,11 +98,13 @@ struct rds_zrecord {
  * @snd_nospace: a poller waits for room in the send buffer
  * @snd_wait: senders that wait for room in the send buffer
  * @tx_pages: pages of sent messages
- * @rx_lock: guards @dead, @congested, the receive queue, notes and zero-copy
- *	records
+ * @rx_lock: guards @dead, @congested, @rx_taken, the receive queue, notes and
+ *	zero-copy records
  * @rx_queue: received messages
  * @rx_bytes: payload bytes of @rx_queue
  * @rx_count: number of messages of @rx_queue
+ * @rx_taken: messages dequeued since a reader was last to free @rx_spent
+ * @rx_spent: messages that readers are done with, see rds_sock_dequeue()
  * @congested: more is queued than the receive buffer allows
  * @rx_wait: readers that wait
  * @rx_traces: number of entries of @rx_trace_pos, see protocol.rst 5.9
@@ -112,8 +112,7 @@ struct rds_zrecord {
  * @notes: notes of remote memory operations that are over, for a reader
  * @notes_due: notes of remote memory operations under way
  * @zrecords: cookies of completed zero-copy sends, for a reader
- * @zspare: one record for each zero-copy message under way, so that completion
- *	needs no memory
+ * @zspare: a record for the completion of each zero-copy message under way
  * @cong_lock: guards @cong_published and, once bound, @lmap; orders changes of
  *	the port's bit
  * @cong_published: the port's bit in @lmap
@@ -125,6 +124,9 @@ struct rds_zrecord {
  * @cong_seen: rds_cong_generation() at the last poll without @monitor
  * @cong_refused: a send was refused for congestion since the last poll that
  *	returned an event
+ * @reports: what the socket is told of its peers, see sock/report.h
+ * @reports_due: those of @reports with news for a reader
+ * @nr_reports: number of @reports
  * @mr_lock: guards @mrs and @nr_mrs
  * @mrs: keys of the socket, by rkey
  * @nr_mrs: number of keys in @mrs
@@ -134,7 +136,8 @@ struct rds_sock {
 	struct sock			sk;
 	struct rds_net			*rn;
 	struct list_head		sock_node;
-	struct hlist_node		bind_node;
+	struct rhash_head		bind_node;
+	u32				bind_hash;
 	struct in6_addr			bound_addr;
 	int				bound_scope;
 	__be16				bound_port;
@@ -143,6 +146,7 @@ struct rds_sock {
 	u8				tos;
 	bool				recverr;
 	bool				has_sent;
+	unsigned int			peer_timeout;
 	const struct rds_transport	*trans;
 	struct rds_cong_map		*lmap;
 
@@ -151,6 +155,7 @@ struct rds_sock {
 	int				dest_scope;
 	__be16				dest_port;
 	bool				connected;
+	struct rds_sock_flow		flow;
 
 	struct rds_conn			*conn ____cacheline_aligned_in_smp;
 	atomic64_t			snd;
@@ -164,6 +169,8 @@ struct rds_sock {
 	struct list_head		rx_queue;
 	u64				rx_bytes;
 	unsigned int			rx_count;
+	unsigned int			rx_taken;
+	struct llist_head		rx_spent;
 	bool				congested;
 	u8				rx_traces;
 	u8 rx_trace_pos[RDS_MSG_RX_DGRAM_TRACE_MAX];
@@ -182,6 +189,10 @@ struct rds_sock {
 	u32				cong_seen;
 	u64				cong_waits;
 	u64				cong_notify;
+
+	struct list_head		reports;
+	struct list_head		reports_due;
+	unsigned int			nr_reports;
 
 	spinlock_t			mr_lock;
 	struct rb_root			mrs;
@@ -210,10 +221,7 @@ static inline int rds_sock_scope(const struct rds_sock *rs)
 	return rs->bound_scope ? rs->bound_scope : READ_ONCE(rs->dest_scope);
 }
 
-/*
- * SO_SNDBUF and SO_RCVBUF as programs set them; the socket layer stores twice
- * the value.
- */
+/* SO_SNDBUF and SO_RCVBUF as set; the socket layer stores twice the value. */
 static inline unsigned int rds_sock_sndbuf(const struct rds_sock *rs)
 {
 	return READ_ONCE(rs->sk.sk_sndbuf) / 2;
@@ -222,6 +230,19 @@ static inline unsigned int rds_sock_sndbuf(const struct rds_sock *rs)
 static inline unsigned int rds_sock_rcvbuf(const struct rds_sock *rs)
 {
 	return READ_ONCE(rs->sk.sk_rcvbuf) / 2;
+}
+
+/*
+ * May the message that the socket sends be a turn of a dialogue?  The socket
+ * has received one since it last sent one.
+ */
+static inline bool rds_sock_turn(struct rds_sock *rs)
+{
+	if (!READ_ONCE(rs->answered))
+		return false;
+	WRITE_ONCE(rs->answered, false);
+	WRITE_ONCE(rs->last_send, 0);
+	return true;
 }
 
 /* state.c: life, and the charge of messages */
@@ -235,6 +256,7 @@ bool rds_sock_half_full(const struct rds_sock *rs);
 bool rds_sock_streams(struct rds_sock *rs, u64 *path_last);
 bool rds_sock_want_room(struct rds_sock *rs);
 void rds_sock_sent(struct rds_sock *rs, unsigned int bytes, unsigned int msgs);
+unsigned int rds_sock_nr_sent(const struct rds_sock *rs);
 int rds_sock_state_init(void);
 void rds_sock_state_exit(void);
 
@@ -255,6 +277,7 @@ void rds_bind_net_exit(struct rds_net *rn);
 /* rcvq.c: the receive queue */
 bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc);
 struct rds_incoming *rds_sock_dequeue(struct rds_sock *rs, bool *more);
+void rds_sock_rx_done(struct rds_sock *rs, struct rds_incoming *inc);
 struct rds_incoming *rds_sock_peek(struct rds_sock *rs);
 void rds_sock_requeue(struct rds_sock *rs, struct rds_incoming *inc);
 void rds_sock_rx_purge(struct rds_sock *rs);
@@ -266,16 +289,9 @@ void rds_sock_visit_rx(struct rds_sock *rs,
 void rds_sock_wake_rx(struct rds_sock *rs);
 void rds_sock_wake_all(struct rds_sock *rs);
 void rds_sock_wake_poll(struct rds_sock *rs, __poll_t key);
-void rds_sock_zcopy_done(struct rds_sock *rs, u32 cookie);
-bool rds_sock_zcopy_reserve(struct rds_sock *rs);
-void rds_sock_zcopy_unreserve(struct rds_sock *rs);
-bool rds_sock_zcopy_take(struct rds_sock *rs, struct rds_zcopy_cookies *c);
-void rds_sock_zcopy_purge(struct rds_sock *rs);
 void rds_sock_monitor(struct rds_sock *rs, bool on);
 void rds_sock_cong_wait(struct rds_sock *rs, u16 port);
 u64 rds_sock_cong_take(struct rds_sock *rs);
 void rds_sock_cong_return(struct rds_sock *rs, u64 groups);
-int rds_notify_init(void);
-void rds_notify_exit(void);
 
 #endif

@@ -6,18 +6,17 @@
  * Lookups are RCU.  Insertion and removal take the lock of the table, in
  * process context only.
  */
-#include <linux/hash.h>
+#include <linux/jhash.h>
 #include <linux/kernel.h>
 #include <linux/random.h>
 #include <linux/rculist.h>
+#include <linux/rhashtable.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
 #include "netns.h"
 #include "sock/state.h"
-
-#define BIND_BITS	10
 
 /* Ports tried under one hold of the lock */
 #define BIND_STRIDE	256
@@ -26,19 +25,76 @@
 #define BIND_FIRST_PORT	2
 #define BIND_NR_PORTS	(0x10000 - BIND_FIRST_PORT)
 
+/**
+ * struct rds_bind_table - sockets of one namespace
+ * @lock: guards adding and removing
+ * @socks: all sockets, RCU
+ * @bound: bound sockets, by address, RCU
+ * @keys: random multipliers of bind_hash()
+ */
 struct rds_bind_table {
 	spinlock_t		lock;
 	struct list_head	socks;
-	struct hlist_head	heads[1 << BIND_BITS];
+	struct rhashtable	bound;
+	u64			keys[5];
 };
 
-static struct hlist_head *bind_head(struct rds_bind_table *table,
-				    const struct in6_addr *addr, __be16 port)
-{
-	u32 key = (__force u32)(addr->s6_addr32[2] ^ addr->s6_addr32[3]);
+/* What a lookup compares */
+struct bind_key {
+	const struct in6_addr	*addr;
+	__be16			port;
+	int			scope;
+	u32			hash;
+};
 
-	key ^= (__force u32)port << 7;
-	return &table->heads[hash_32(key, BIND_BITS)];
+static u32 bind_key_hash(const void *data, u32 len, u32 seed)
+{
+	return jhash_1word(((const struct bind_key *)data)->hash, seed);
+}
+
+/*
+ * The hash value is a field, as the port is stored after the socket has its
+ * place in the table.
+ */
+static u32 bind_sock_hash(const void *data, u32 len, u32 seed)
+{
+	return jhash_1word(((const struct rds_sock *)data)->bind_hash, seed);
+}
+
+static int bind_differs(struct rhashtable_compare_arg *arg, const void *obj)
+{
+	const struct bind_key *key = arg->key;
+	const struct rds_sock *rs = obj;
+
+	return READ_ONCE(rs->bound_port) != key->port ||
+	       rs->bound_scope != key->scope ||
+	       !ipv6_addr_equal(&rs->bound_addr, key->addr);
+}
+
+static const struct rhashtable_params bind_params = {
+	.head_offset		= offsetof(struct rds_sock, bind_node),
+	.hashfn			= bind_key_hash,
+	.obj_hashfn		= bind_sock_hash,
+	.obj_cmpfn		= bind_differs,
+	.automatic_shrinking	= true,
+};
+
+/*
+ * Multilinear hashing is universal (Carter and Wegman): of addresses that are
+ * chosen by one who does not know the multipliers no two are more likely to
+ * collide than random ones.  The table's own seed, mixed in by jhash_1word(),
+ * breaks up regular sets of them, and another one when a list gets long.
+ */
+static u32 bind_hash(const struct rds_bind_table *table,
+		     const struct in6_addr *addr, __be16 port)
+{
+	const u64 *k = table->keys;
+
+	return (k[0] * (__force u32)addr->s6_addr32[0] +
+		k[1] * (__force u32)addr->s6_addr32[1] +
+		k[2] * (__force u32)addr->s6_addr32[2] +
+		k[3] * (__force u32)addr->s6_addr32[3] +
+		k[4] * (__force u16)port) >> 32;
 }
 
 /**
@@ -48,43 +104,44 @@ static struct hlist_head *bind_head(struct rds_bind_table *table,
  * @port: RDS port, wire order
  * @scope: interface index for link-local addresses, else 0
  *
- * Context: within an RCU read section, or with the table locked.
+ * Context: within an RCU read section.
  * Return: the socket, without a reference, or NULL.
  */
 struct rds_sock *rds_bind_lookup(struct rds_net *rn,
 				 const struct in6_addr *addr, __be16 port,
 				 int scope)
 {
-	struct rds_bind_table *table = rn->bind;
-	struct rds_sock *rs;
+	struct bind_key key = {
+		.addr = addr, .port = port, .scope = scope,
+		.hash = bind_hash(rn->bind, addr, port),
+	};
 
-	hlist_for_each_entry_rcu(rs, bind_head(table, addr, port), bind_node,
-				 lockdep_is_held(&table->lock)) {
-		if (READ_ONCE(rs->bound_port) == port &&
-		    rs->bound_scope == scope &&
-		    ipv6_addr_equal(&rs->bound_addr, addr))
-			return rs;
-	}
-	return NULL;
+	return rhashtable_lookup(&rn->bind->bound, &key, bind_params);
 }
 
-static bool bind_try(struct rds_sock *rs, const struct in6_addr *addr,
-		     __be16 port, int scope)
+static int bind_try(struct rds_sock *rs, const struct in6_addr *addr,
+		    __be16 port, int scope)
 {
 	struct rds_bind_table *table = rs->rn->bind;
+	bool taken;
 
 	lockdep_assert_held(&table->lock);
-	if (rds_bind_lookup(rs->rn, addr, port, scope))
-		return false;
+	rcu_read_lock();
+	taken = rds_bind_lookup(rs->rn, addr, port, scope);
+	rcu_read_unlock();
+	if (taken)
+		return -EADDRINUSE;
 	rs->bound_addr = *addr;
 	rs->bound_scope = scope;
+	rs->bind_hash = bind_hash(table, addr, port);
+	if (rhashtable_insert_fast(&table->bound, &rs->bind_node, bind_params))
+		return -ENOMEM;
 	/*
 	 * From here on the socket is bound.  Pairs with the acquire in
 	 * rds_sock_port().
 	 */
 	smp_store_release(&rs->bound_port, port);
-	hlist_add_head_rcu(&rs->bind_node, bind_head(table, addr, port));
-	return true;
+	return 0;
 }
 
 /*
@@ -95,23 +152,23 @@ static int bind_any(struct rds_sock *rs, const struct in6_addr *addr, int scope)
 {
 	u32 start = reciprocal_scale(get_random_u32(), BIND_NR_PORTS);
 	struct rds_bind_table *table = rs->rn->bind;
-	bool done = false;
+	int ret = -EADDRINUSE;
 	u32 i = 0;
 
-	while (!done && i < BIND_NR_PORTS) {
+	while (ret == -EADDRINUSE && i < BIND_NR_PORTS) {
 		u32 end = min_t(u32, i + BIND_STRIDE, BIND_NR_PORTS);
 
 		spin_lock(&table->lock);
-		for (; !done && i < end; i++) {
+		for (; ret == -EADDRINUSE && i < end; i++) {
 			u32 port = BIND_FIRST_PORT +
 				   (start + i) % BIND_NR_PORTS;
 
-			done = bind_try(rs, addr, cpu_to_be16(port), scope);
+			ret = bind_try(rs, addr, cpu_to_be16(port), scope);
 		}
 		spin_unlock(&table->lock);
 		cond_resched();
 	}
-	return done ? 0 : -EADDRINUSE;
+	return ret;
 }
 
 /**
@@ -123,20 +180,20 @@ static int bind_any(struct rds_sock *rs, const struct in6_addr *addr, int scope)
  * @scope: interface index for link-local addresses, else 0
  *
  * Context: process, socket locked.
- * Return: 0 or -EADDRINUSE.
+ * Return: 0, -EADDRINUSE or -ENOMEM.
  */
 int rds_bind_insert(struct rds_sock *rs, const struct in6_addr *addr,
 		    __be16 port, int scope)
 {
 	struct rds_bind_table *table = rs->rn->bind;
-	bool done;
+	int ret;
 
 	if (!port)
 		return bind_any(rs, addr, scope);
 	spin_lock(&table->lock);
-	done = bind_try(rs, addr, port, scope);
+	ret = bind_try(rs, addr, port, scope);
 	spin_unlock(&table->lock);
-	return done ? 0 : -EADDRINUSE;
+	return ret;
 }
 
 /**
@@ -150,8 +207,10 @@ void rds_bind_remove(struct rds_sock *rs)
 {
 	struct rds_bind_table *table = rs->rn->bind;
 
+	if (!rs->bound_port)
+		return;
 	spin_lock(&table->lock);
-	hlist_del_init_rcu(&rs->bind_node);
+	rhashtable_remove_fast(&table->bound, &rs->bind_node, bind_params);
 	spin_unlock(&table->lock);
 }
 
@@ -207,10 +266,15 @@ void rds_sock_visit(struct rds_net *rn,
  */
 int rds_bind_net_init(struct rds_net *rn)
 {
-	struct rds_bind_table *table = kvzalloc(sizeof(*table), GFP_KERNEL);
+	struct rds_bind_table *table = kzalloc(sizeof(*table), GFP_KERNEL);
 
 	if (!table)
 		return -ENOMEM;
+	if (rhashtable_init(&table->bound, &bind_params)) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	get_random_bytes(table->keys, sizeof(table->keys));
 	spin_lock_init(&table->lock);
 	INIT_LIST_HEAD(&table->socks);
 	rn->bind = table;
@@ -226,6 +290,7 @@ void rds_bind_net_exit(struct rds_net *rn)
 	if (!rn->bind)
 		return;
 	WARN_ON_ONCE(!list_empty(&rn->bind->socks));
-	kvfree(rn->bind);
+	rhashtable_destroy(&rn->bind->bound);
+	kfree(rn->bind);
 	rn->bind = NULL;
 }

@@ -31,8 +31,8 @@ static bool transport_is_complete(const struct rds_transport *t)
 }
 
 /*
- * Make a cache for paths, with room for the transport's private part.  NULL
- * without memory.
+ * Make a cache for paths, with room for the transport's private part.  Whose
+ * message needs a path is charged for it.  NULL without memory.
  */
 static struct kmem_cache *path_cache_create(const struct rds_transport *trans)
 {
@@ -40,7 +40,7 @@ static struct kmem_cache *path_cache_create(const struct rds_transport *trans)
 
 	snprintf(name, sizeof(name), "rds_path_%s", trans->name);
 	return kmem_cache_create(name, path_size + trans->path_priv_size,
-				 ARCH_KMALLOC_MINALIGN, 0, NULL);
+				 ARCH_KMALLOC_MINALIGN, SLAB_ACCOUNT, NULL);
 }
 
 int __rds_transport_register(const struct rds_transport *trans,

@@ -6,6 +6,7 @@
 #include <linux/rcupdate.h>
 #include <net/ipv6.h>
 
+#include "access.h"
 #include "xprt/registry.h"
 #include <linux/rds.h>
 #include <net/rds/transport.h>
@@ -63,7 +64,7 @@ void rds_transport_put(const struct rds_transport *trans)
 		module_put(trans->owner);
 }
 
-const struct rds_transport *rds_transport_by_type(int type)
+const struct rds_transport *rds_transport_by_type(struct rds_net *rn, int type)
 {
 	const struct rds_transport *trans;
 
@@ -72,6 +73,8 @@ const struct rds_transport *rds_transport_by_type(int type)
 	trans = transport_get(type);
 	if (trans || !transport_modules[type])
 		return trans;
+	if (!rds_access_may_load(rn, transport_modules[type]))
+		return NULL;
 	request_module("%s", transport_modules[type]);
 	return transport_get(type);
 }

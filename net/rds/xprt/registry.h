@@ -13,6 +13,7 @@
 
 struct kmem_cache;
 struct net;
+struct rds_net;
 struct rds_transport;
 
 /* Number of transport types; RDS_TRANS_LOOP is the last of them. */
@@ -33,14 +34,15 @@ rds_transport_for_addr(struct net *net, const struct in6_addr *addr, u32 scope);
 
 /**
  * rds_transport_by_type - find a transport by its type, and load its module if
- * need be
+ * need be and the calling process may
+ * @rn: namespace of the process's socket
  * @type: RDS_TRANS_*
  *
  * Context: process, may sleep.
  * Return: the transport with a reference to its module, or NULL if no such
  * transport exists.
  */
-const struct rds_transport *rds_transport_by_type(int type);
+const struct rds_transport *rds_transport_by_type(struct rds_net *rn, int type);
 
 void rds_transport_put(const struct rds_transport *trans);
 

@@ -45,6 +45,7 @@
 #include <linux/module.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <net/rds/access.h>
 #include <net/rds/addr.h>
 #include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
@@ -352,6 +353,16 @@ static bool request_addr(const struct rdma_cm_id *id,
 }
 
 /*
+ * Whether the peer of a request may open a connection.  A connection of an
+ * address to itself has no peer.
+ */
+static bool request_allowed(struct net *net, const struct rds_path_addr *addr)
+{
+	return ipv6_addr_equal(&addr->laddr, &addr->faddr) ||
+	       rds_access_peer(net, &addr->faddr);
+}
+
+/*
  * Whether a request has private data with the right addresses and a version in
  * common.
  */
@@ -466,9 +477,12 @@ static bool request_take(struct rdma_cm_id *id,
 	struct rds_rdma_conn *conn;
 	struct rds_rdma_peer peer;
 	struct rds_path_addr addr;
+	bool has_addr;
 
-	if (!request_addr(id, &addr) ||
-	    !request_good(param, &addr, &dev->props, &peer)) {
+	has_addr = request_addr(id, &addr);
+	if (has_addr && !request_allowed(net, &addr))
+		return false;
+	if (!has_addr || !request_good(param, &addr, &dev->props, &peer)) {
 		pr_notice_ratelimited("rds_rdma: bad private data in a request from %pISpc\n",
 				      &id->route.addr.dst_addr);
 		rds_drop(net, RDS_DROP_BAD_PRIVDATA);

@@ -2,11 +2,13 @@
 /*
  * Callbacks of TCP, mostly in softirq, always with the socket locked.
  *
- * SOCK_NOSPACE is set while any byte is unacknowledged, so that TCP calls
- * write_space for every acknowledgement and the core learns of it without a
- * change of context.  An acknowledgement that comes with data is seen in
- * data_ready first; if it leaves no byte unacknowledged, the call of
- * write_space is avoided.
+ * SOCK_NOSPACE is set while a byte is unacknowledged that the core waits for,
+ * so that TCP calls write_space for every acknowledgement and the core learns
+ * of it without a change of context.  An acknowledgement that comes with data
+ * is reported in data_ready together with the data.  In a dialogue with a peer
+ * that acknowledges by number the core waits for nothing else
+ * (rds_tx_batch.quiet), so the call of write_space is avoided, which TCP mostly
+ * makes ahead of that of data_ready.
  */
 #include <linux/tcp.h>
 #include <net/sock.h>
@@ -15,21 +17,35 @@
 #include "tcp.h"
 
 /**
- * rds_tcp_report_acked - report the acknowledged position to the core
+ * rds_tcp_look_acked - look for bytes that the peer has acknowledged
  * @ts: connection; the socket is locked
  *
  * The FIN of this host counts as one byte after all messages, which is
  * harmless.
+ *
+ * Return: whether rds_tcp_sock.una_pos is news, which has to be reported to the
+ * core.
  */
-void rds_tcp_report_acked(struct rds_tcp_sock *ts)
+bool rds_tcp_look_acked(struct rds_tcp_sock *ts)
 {
 	u32 una = READ_ONCE(tcp_sk(ts->sock->sk)->snd_una);
 
 	if (!ts->up || una == ts->una)
-		return;
+		return false;
 	ts->una_pos += una - ts->una;
+	ts->alive = jiffies;
 	WRITE_ONCE(ts->una, una);
-	rds_path_acked(ts->path, ts->una_pos);
+	return true;
+}
+
+/**
+ * rds_tcp_report_acked - report the acknowledged position to the core
+ * @ts: connection; the socket is locked
+ */
+void rds_tcp_report_acked(struct rds_tcp_sock *ts)
+{
+	if (rds_tcp_look_acked(ts))
+		rds_path_acked(ts->path, ts->una_pos);
 }
 
 static enum rds_drop_reason end_reason(const struct rds_tcp_sock *ts)
@@ -172,8 +188,8 @@ void rds_tcp_retry_later(struct rds_tcp_sock *ts)
 }
 
 /**
- * rds_tcp_retry - receive and send again after a shortage of memory, and dial
- * again
+ * rds_tcp_retry - receive and send again after a shortage of memory, and keep
+ * the pace of SYNs and retransmissions
  * @work: rds_tcp_sock.retry
  */
 void rds_tcp_retry(struct work_struct *work)
@@ -185,6 +201,8 @@ void rds_tcp_retry(struct work_struct *work)
 	lock_sock(sk);
 	if (!ts->closed) {
 		rds_tcp_dial_again(ts);
+		rds_tcp_pace(ts);
+		rds_tcp_netdev_step(ts);
 		if (ts->rx_stalled)
 			rds_tcp_receive(ts);
 		rds_tcp_unblock(ts);

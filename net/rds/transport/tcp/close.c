@@ -13,6 +13,13 @@
 
 #include "tcp.h"
 
+/*
+ * Time for an orderly end: of a connection, and of one whose peer has sent its
+ * FIN
+ */
+#define RDS_TCP_DRAIN_TIME	(2 * HZ)
+#define RDS_TCP_LAST_ACK_TIME	(HZ / 10)
+
 static bool ts_ended_by_peer(const struct sock *sk)
 {
 	switch (READ_ONCE(sk->sk_state)) {
@@ -60,6 +67,8 @@ static bool ts_closing(struct rds_tcp_sock *ts)
 
 	lock_sock(sk);
 	ts->closing = true;
+	/* From here on each acknowledgement wakes ts_drain(). */
+	set_bit(SOCK_NOSPACE, &ts->sock->flags);
 	rds_tcp_receive(ts);
 	drain = ts->up && ts->rx_state != RDS_TCP_RX_DEAD &&
 		(sk->sk_state != TCP_CLOSE || ts->rx_stalled);
@@ -95,8 +104,9 @@ void rds_tcp_path_close(struct rds_path *path, bool graceful)
 	rds_tcp_report_acked(ts);
 	rds_tcp_sock_detach(ts);
 	release_sock(sk);
-	cancel_delayed_work_sync(&ts->retry);
+	/* No notifier queues the work once the list lacks the connection. */
 	path_clear_sock(path, ts);
+	cancel_delayed_work_sync(&ts->retry);
 
 	rds_rx_free(ts->inc);
 	if (graceful)

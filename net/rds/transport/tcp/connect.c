@@ -11,6 +11,7 @@
 #include <net/addrconf.h>
 #include <net/ipv6.h>
 #include <net/rds/addr.h>
+#include <net/rds/join.h>
 #include <net/route.h>
 #include <net/sock.h>
 #include <net/tcp.h>
@@ -95,7 +96,8 @@ static int dial_bind_port(struct socket *sock, const struct rds_path_addr *addr,
  * are shared with connections to other peers; a listener, or the last
  * connection to the same peer, may hold one.
  */
-static int dial_bind_index(struct socket *sock, const struct rds_path *path)
+static int dial_bind_index(struct socket *sock, const struct rds_path *path,
+			   const struct rds_path_addr *route)
 {
 	int low, high, first, groups, i, err = -EADDRINUSE;
 	u32 start;
@@ -109,16 +111,17 @@ static int dial_bind_index(struct socket *sock, const struct rds_path *path)
 	start = get_random_u32_below(groups);
 	for (i = 0; i < min(groups, RDS_TCP_PORT_TRIES) && err == -EADDRINUSE;
 	     i++)
-		err = dial_bind_port(sock, path->addr,
+		err = dial_bind_port(sock, route,
 				     first + (start + i) % groups *
 						     RDS_MAX_PATHS);
 	return err;
 }
 
-static int dial_bind(struct socket *sock, const struct rds_path *path)
+static int dial_bind(struct socket *sock, const struct rds_path *path,
+		     const struct rds_path_addr *route)
 {
-	return rds_path_shows_index(path) ? dial_bind_index(sock, path) :
-					    dial_bind_any(sock, path->addr);
+	return rds_path_shows_index(path) ? dial_bind_index(sock, path, route) :
+					    dial_bind_any(sock, route);
 }
 
 /* Let TCP repeat its SYN after RDS_TCP_SYN_TIME, and look again after that. */
@@ -127,7 +130,7 @@ static void dial_pace(struct rds_tcp_sock *ts)
 	struct sock *sk = ts->sock->sk;
 	struct inet_connection_sock *icsk = inet_csk(sk);
 
-	ts->syn_repeats = icsk->icsk_retransmits;
+	ts->repeats = icsk->icsk_retransmits;
 	icsk->icsk_rto = RDS_TCP_SYN_TIME;
 	inet_csk_reset_xmit_timer(sk, ICSK_TIME_RETRANS, RDS_TCP_SYN_TIME,
 				  TCP_RTO_MAX);
@@ -151,7 +154,7 @@ void rds_tcp_dial_again(struct rds_tcp_sock *ts)
 		return;
 	if (inet_csk(sk)->icsk_retransmits > RDS_TCP_SYN_RETRIES)
 		rds_path_lost(ts->path, RDS_DROP_DIAL_FAILED);
-	else if (inet_csk(sk)->icsk_retransmits == ts->syn_repeats)
+	else if (inet_csk(sk)->icsk_retransmits == ts->repeats)
 		rds_tcp_retry_after(ts, RDS_TCP_RETRY_TIME);
 	else
 		dial_pace(ts);
@@ -219,6 +222,7 @@ static struct rds_tcp_sock *dial_sock(struct rds_path *path)
 int rds_tcp_path_connect(struct rds_path *path)
 {
 	struct rds_tcp_sock *ts = dial_sock(path);
+	struct rds_path_addr route;
 	struct sock *sk;
 	int err;
 
@@ -231,9 +235,10 @@ int rds_tcp_path_connect(struct rds_path *path)
 	rds_tcp_sock_attach(ts);
 	release_sock(sk);
 
-	err = dial_bind(ts->sock, path);
+	rds_path_route(path, &route);
+	err = dial_bind(ts->sock, path, &route);
 	if (!err)
-		err = dial_start(ts, path->addr);
+		err = dial_start(ts, &route);
 	if (err)
 		rds_tcp_path_close(path, false);
 	return err;

@@ -7,25 +7,40 @@
 #include <linux/tcp.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
+#include <net/rds/access.h>
 #include <net/sock.h>
+#include <net/tcp_states.h>
 
 #include "tcp.h"
+
+/* With these a process could write into the connection from elsewhere. */
+static void info_fill_numbers(const struct rds_tcp_sock *ts,
+			      struct rds6_info_tcp_socket *info)
+{
+	info->last_sent_nxt = READ_ONCE(ts->last_start);
+	info->last_expected_una = READ_ONCE(ts->last_end);
+	/* TCP knows of acknowledgements that were not reported to the core. */
+	info->last_seen_una = READ_ONCE(ts->up) ?
+				      READ_ONCE(tcp_sk(ts->sock->sk)->snd_una) :
+				      0;
+}
 
 static void info_fill(const struct rds_tcp_sock *ts,
 		      struct rds6_info_tcp_socket *info)
 {
 	const struct inet_sock *inet = inet_sk(ts->sock->sk);
+	struct rds_path_addr addr = *ts->path->addr;
 
+	/* Those of a path may be others than those of the connection. */
+	if (ts->sock->sk->sk_state != TCP_CLOSE)
+		rds_tcp_sock_addr(ts->sock->sk, &addr);
 	memset(info, 0, sizeof(*info));
-	info->local_addr = ts->path->addr->laddr;
+	info->local_addr = addr.laddr;
 	info->local_port = inet->inet_sport;
-	info->peer_addr = ts->path->addr->faddr;
+	info->peer_addr = addr.faddr;
 	info->peer_port = inet->inet_dport;
 	info->hdr_rem = rds_stream_hdr_rem(&ts->stream);
 	info->data_rem = READ_ONCE(ts->stream.body_left);
-	info->last_sent_nxt = READ_ONCE(ts->last_start);
-	info->last_expected_una = READ_ONCE(ts->last_end);
-	info->last_seen_una = READ_ONCE(ts->una);
 }
 
 static void info_put_v4(struct rds_info_sink *sink,
@@ -51,12 +66,15 @@ static void info_put_v4(struct rds_info_sink *sink,
 static void info_visit(struct net *net, struct rds_info_sink *sink, bool v4)
 {
 	struct rds_tcp_net *tn = rds_tcp_net(net);
+	bool numbers = rds_access_sees_all(net);
 	struct rds6_info_tcp_socket info;
 	struct rds_tcp_sock *ts;
 
 	spin_lock_bh(&tn->lock);
 	list_for_each_entry(ts, &tn->socks, node) {
 		info_fill(ts, &info);
+		if (numbers)
+			info_fill_numbers(ts, &info);
 		if (!v4)
 			rds_info_put(sink, &info);
 		else if (ipv6_addr_v4mapped(&info.local_addr))

@@ -10,7 +10,9 @@
 #include <linux/tcp.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
+#include <net/rds/access.h>
 #include <net/rds/addr.h>
+#include <net/rds/join.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -202,8 +204,12 @@ void rds_tcp_listen_kick(struct rds_tcp_net *tn)
 		mod_delayed_work(rds_tcp_wq, &tn->listen_work, 0);
 }
 
-/* Fill in the addresses of an accepted socket in the form of the core. */
-static void accepted_addr(const struct sock *sk, struct rds_path_addr *addr)
+/**
+ * rds_tcp_sock_addr - get the addresses of a socket in the form of the core
+ * @sk: socket, accepted or connected
+ * @addr: set to the addresses
+ */
+void rds_tcp_sock_addr(const struct sock *sk, struct rds_path_addr *addr)
 {
 	const struct inet_sock *inet = inet_sk(sk);
 
@@ -246,16 +252,42 @@ static void accepted_reset_callbacks(struct rds_tcp_net *tn, struct sock *sk)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
+/**
+ * rds_tcp_accepted - hand a connection to the core
+ * @ts: accepted connection, the caller's until here
+ */
+void rds_tcp_accepted(struct rds_tcp_sock *ts)
+{
+	struct rds_tcp_net *tn = ts->tn;
+	struct rds_path_addr addr;
+
+	rds_tcp_sock_addr(ts->sock->sk, &addr);
+	/* It may have waited while the networks were changed. */
+	if (!rds_access_peer(tn->net, &addr.faddr)) {
+		rds_tcp_refuse(tn->net, ts);
+		return;
+	}
+	if (rds_path_incoming(&rds_tcp_transport, tn->net, &addr,
+			      ntohs(inet_sk(ts->sock->sk)->inet_dport), ts))
+		return;
+	rds_tcp_stat_inc(tn, tcp_connect_raced);
+	rds_tcp_refuse(tn->net, ts);
+}
+
 static void accept_one(struct rds_tcp_net *tn, struct socket *sock)
 {
 	struct rds_tcp_sock *ts = NULL;
 	struct rds_path_addr addr;
 
 	accepted_reset_callbacks(tn, sock->sk);
-	accepted_addr(sock->sk, &addr);
+	rds_tcp_sock_addr(sock->sk, &addr);
 	if (rds_tcp_addr_local(tn->net, &addr.faddr, addr.ifindex)) {
 		rds_drop(tn->net, RDS_DROP_SELF_CONNECT);
 		rds_tcp_release_fin(sock);
+		return;
+	}
+	if (!rds_access_peer(tn->net, &addr.faddr)) {
+		rds_tcp_release_rst(sock);
 		return;
 	}
 	if (accepted_stale(sock->sk))
@@ -267,11 +299,10 @@ static void accept_one(struct rds_tcp_net *tn, struct socket *sock)
 		return;
 	}
 	rds_tcp_tune(tn, sock);
-	if (rds_path_incoming(&rds_tcp_transport, tn->net, &addr,
-			      ntohs(inet_sk(sock->sk)->inet_dport), ts))
-		return;
-	rds_tcp_stat_inc(tn, tcp_connect_raced);
-	rds_tcp_refuse(tn->net, ts);
+	if (rds_path_may_join(tn->net))
+		rds_tcp_join_wait(ts);
+	else
+		rds_tcp_accepted(ts);
 }
 
 static struct socket *accept_next(struct rds_tcp_net *tn)
@@ -311,6 +342,8 @@ static void accept_worker(struct work_struct *work)
 		accept_one(tn, sock);
 		cond_resched();
 	}
+	if (!READ_ONCE(tn->stopping))
+		rds_tcp_join_step(tn);
 }
 
 /**
@@ -322,6 +355,7 @@ void rds_tcp_listen_init(struct rds_tcp_net *tn)
 	mutex_init(&tn->listen_lock);
 	INIT_DELAYED_WORK(&tn->listen_work, listen_worker);
 	INIT_WORK(&tn->accept_work, accept_worker);
+	rds_tcp_join_init(tn);
 	listen_try(tn);
 }
 
@@ -355,6 +389,8 @@ void rds_tcp_listen_exit(struct rds_tcp_net *tn)
 	/* Each of the two works can queue the other. */
 	cancel_work_sync(&tn->accept_work);
 	cancel_delayed_work_sync(&tn->listen_work);
+	cancel_work_sync(&tn->accept_work);
+	rds_tcp_join_exit(tn);
 	cancel_work_sync(&tn->accept_work);
 	for (i = 0; i < RDS_TCP_LISTENERS; i++)
 		if (tn->listener[i])

@@ -72,6 +72,7 @@ const struct rds_transport rds_tcp_transport = {
 	.path_connect	= rds_tcp_path_connect,
 	.path_attach	= rds_tcp_path_attach,
 	.path_close	= rds_tcp_path_close,
+	.path_watch	= rds_tcp_path_watch,
 	.refuse		= rds_tcp_refuse,
 	.xmit		= rds_tcp_xmit,
 	.stats		= rds_tcp_stats,
@@ -143,9 +144,15 @@ static int __init rds_tcp_init(void)
 	err = register_pernet_device(&rds_tcp_net_ops);
 	if (err)
 		goto out_transport;
+	/* The notifiers use what every namespace has. */
+	err = rds_tcp_netdev_init();
+	if (err)
+		goto out_net;
 	rds_tcp_info_init();
 	return 0;
 
+out_net:
+	unregister_pernet_device(&rds_tcp_net_ops);
 out_transport:
 	rds_transport_unregister(&rds_tcp_transport);
 out_wq:
@@ -159,6 +166,7 @@ module_init(rds_tcp_init);
 static void __exit rds_tcp_exit(void)
 {
 	rds_tcp_info_exit();
+	rds_tcp_netdev_exit();
 	unregister_pernet_device(&rds_tcp_net_ops);
 	rds_transport_unregister(&rds_tcp_transport);
 	destroy_workqueue(rds_tcp_wq);

@@ -190,7 +190,8 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 		    unsigned int off, size_t len)
 {
 	struct rds_tcp_rx *rx = desc->arg.data;
-	struct skb_seq_state st;
+	/* Mostly not used: it is not cleared for each buffer. */
+	struct skb_seq_state st __uninitialized;
 	size_t done = 0, n;
 	const u8 *p;
 
@@ -235,6 +236,8 @@ void rds_tcp_receive(struct rds_tcp_sock *ts)
 		return;
 	ts->rx_stalled = false;
 	rds_rx_begin(&rx.batch, ts->path);
+	if (rds_tcp_look_acked(ts))
+		rds_rx_acked(&rx.batch, ts->una_pos);
 	if (ts->rx_state != RDS_TCP_RX_ALLOC || rx_message_begin(&rx))
 		tcp_read_sock(sk, &desc, rx_actor);
 	/* RDS has no urgent data, and TCP would not read past it. */

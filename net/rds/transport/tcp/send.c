@@ -73,7 +73,11 @@ static enum rds_tx_result send_blocked(struct rds_tcp_sock *ts)
 static enum rds_tx_result send_batch(struct rds_tcp_sock *ts,
 				     struct rds_tx_batch *batch)
 {
-	struct rds_tcp_path *tp = ts->path->priv;
+	/*
+	 * The last entry only tells that more follows.  The kernel clears what
+	 * is on the stack, which costs more than to fill a few entries.
+	 */
+	struct bio_vec bv[RDS_TCP_BVECS + 1] __uninitialized;
 	struct sock *sk = ts->sock->sk;
 	unsigned int nr;
 	size_t bytes;
@@ -81,12 +85,11 @@ static enum rds_tx_result send_batch(struct rds_tcp_sock *ts,
 	int ret;
 
 	ts->tx_blocked = false;
-	while ((nr = rds_tx_fill_bvec(batch, tp->bv, ARRAY_SIZE(tp->bv),
-				      &bytes))) {
-		more = nr == ARRAY_SIZE(tp->bv);
+	while ((nr = rds_tx_fill_bvec(batch, bv, ARRAY_SIZE(bv), &bytes))) {
+		more = nr == ARRAY_SIZE(bv);
 		if (more)
-			bytes -= tp->bv[--nr].bv_len;
-		ret = send_vector(sk, tp->bv, nr, bytes, more);
+			bytes -= bv[--nr].bv_len;
+		ret = send_vector(sk, bv, nr, bytes, more);
 		if (ret > 0) {
 			rds_tx_advance(batch, ret);
 			continue;
@@ -99,6 +102,18 @@ static enum rds_tx_result send_batch(struct rds_tcp_sock *ts,
 	return RDS_TX_DONE;
 }
 
+/*
+ * The core waits until the peer has what was sent: let TCP call write_space.
+ * TCP may have looked at acknowledgements while it took the bytes.
+ */
+static void send_want_acks(struct rds_tcp_sock *ts)
+{
+	if (test_bit(SOCK_NOSPACE, &ts->sock->flags))
+		return;
+	set_bit(SOCK_NOSPACE, &ts->sock->flags);
+	rds_tcp_report_acked(ts);
+}
+
 /* Implements &rds_transport.xmit */
 enum rds_tx_result rds_tcp_xmit(struct rds_path *path,
 				struct rds_tx_batch *batch)
@@ -109,9 +124,11 @@ enum rds_tx_result rds_tcp_xmit(struct rds_path *path,
 	enum rds_tx_result res;
 
 	lock_sock(sk);
-	if (!test_bit(SOCK_NOSPACE, &ts->sock->flags))
-		set_bit(SOCK_NOSPACE, &ts->sock->flags);
+	if (ts->watched)
+		rds_tcp_watch_send(ts);
 	res = send_batch(ts, batch);
+	if (batch->pos > batch->quiet)
+		send_want_acks(ts);
 	note_last(ts, batch, tcp_sk(sk)->write_seq);
 	release_sock(sk);
 	return res;

@@ -9,6 +9,7 @@
  * Lifetime.  An rds_tcp_sock owns its socket, and has one owner itself:
  *
  *   - listen.c, from accept to rds_path_incoming();
+ *   - join.c, while it waits for the first frame;
  *   - the core, while it defers an accepted one (no callback of this module is
  *     installed);
  *   - its path, as rds_tcp_path.ts, from path_connect or path_attach to
@@ -32,7 +33,8 @@
  *       > sk_callback_lock, read by callbacks
  *         > what the core's upcalls take
  *   rds_tcp_net.listen_lock > socket lock of a listener
- *   rds_tcp_net.lock: the list of connections and rds_tcp_path.ts; innermost
+ *   rds_tcp_net.lock: the list of connections and rds_tcp_path.ts; innermost,
+ *	also of what notifiers of devices and addresses hold
  *
  * The socket lock covers the mutable part of an rds_tcp_sock.
  */
@@ -44,7 +46,6 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/net.h>
-#include <linux/percpu.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -52,40 +53,27 @@
 #include <net/sock.h>
 #include <net/rds/stream.h>
 #include <net/rds/transport.h>
+#include "stats.h"
 
 struct ctl_table;
 struct ctl_table_header;
 
-/* Entries of the vector given to TCP in one call */
+/* Entries of the vector given to TCP in one call; it is on the stack. */
 #define RDS_TCP_BVECS		64
 /*
  * Fragments of at least this size (on average) go to TCP by reference, smaller
  * ones as copies.
  */
 #define RDS_TCP_SPLICE_MIN	1024
-/*
- * Time for an orderly end: of a connection, and of one whose peer has sent its
- * FIN
- */
-#define RDS_TCP_DRAIN_TIME	(2 * HZ)
-#define RDS_TCP_LAST_ACK_TIME	(HZ / 10)
 /* Delay before a retry after a shortage of memory */
 #define RDS_TCP_RETRY_TIME	max(1, HZ / 100)
-
-/* Counters of this transport, in the order of protocol.rst 6.8 */
-#define RDS_TCP_STATS(_)		\
-	_(tcp_data_ready_calls)		\
-	_(tcp_write_space_calls)	\
-	_(tcp_sndbuf_full)		\
-	_(tcp_connect_raced)		\
-	_(tcp_listen_closed_stale)
-
-#define RDS_TCP_STATS_FIELD(name)	u64 name;
-struct rds_tcp_stats { RDS_TCP_STATS(RDS_TCP_STATS_FIELD) };
-
-#define RDS_TCP_NR_STATS	(sizeof(struct rds_tcp_stats) / sizeof(u64))
-
-#define rds_tcp_stat_inc(tn, field)	this_cpu_inc((tn)->stats->field)
+/*
+ * Time between two looks at a connection that is watched and has bytes under
+ * way
+ */
+#define RDS_TCP_PACE_TIME	(HZ * 3 / 10)
+/* Shortest time for a sign of life: an acknowledgement may be delayed. */
+#define RDS_TCP_WATCH_MIN	(HZ / 2)
 
 enum { RDS_TCP_LISTEN_V6, RDS_TCP_LISTEN_V4, RDS_TCP_LISTENERS };
 /**
@@ -99,7 +87,11 @@ enum { RDS_TCP_LISTEN_V6, RDS_TCP_LISTEN_V4, RDS_TCP_LISTENERS };
  * @def_data_ready: sk_data_ready as TCP sets it
  * @def_state_change: sk_state_change as TCP sets it
  * @listen_work: opens the sockets that @listener lacks
- * @accept_work: accepts connections
+ * @accept_work: accepts connections, and looks at @joins
+ * @join_work: queues @accept_work when the oldest of @joins has waited enough
+ * @joins: accepted connections that wait for their first frame; @accept_work
+ *	alone uses the list
+ * @nr_joins: number of @joins
  * @sndbuf: send buffer of each socket in bytes (sysctl); 0: TCP tunes it
  * @rcvbuf: receive buffer of each socket in bytes (sysctl); 0: TCP tunes it
  * @sysctl: registration of @sysctl_table
@@ -119,6 +111,9 @@ struct rds_tcp_net {
 	void				(*def_state_change)(struct sock *sk);
 	struct delayed_work		listen_work;
 	struct work_struct		accept_work;
+	struct delayed_work		join_work;
+	struct list_head		joins;
+	unsigned int			nr_joins;
 	int				sndbuf;
 	int				rcvbuf;
 	struct ctl_table_header		*sysctl;
@@ -153,7 +148,8 @@ enum rds_tcp_rx_state {
  * @tn: namespace
  * @sock: the socket
  * @path: path it belongs to, or NULL
- * @node: in rds_tcp_net.socks, while it belongs to a path
+ * @node: in rds_tcp_net.socks, while it belongs to a path; in
+ *	rds_tcp_net.joins before that
  * @data_ready: sk_data_ready before the attach, restored by the detach
  * @state_change: sk_state_change before the attach
  * @write_space: sk_write_space before the attach
@@ -167,13 +163,21 @@ enum rds_tcp_rx_state {
  * @una_pos: position on the path of @una
  * @last_start: write sequence at the start of the message begun last
  * @last_end: write sequence just past it
- * @syn_repeats: how often TCP had repeated the SYN when its timer was set here
+ * @repeats: how often TCP had repeated the SYN, or the first bytes that are not
+ *	acknowledged, when its timer was set here
+ * @watched: time for a sign of life of the peer, in jiffies; 0: TCP decides
+ * @accepted: when it began to wait in rds_tcp_net.joins, in jiffies
+ * @alive: since when bytes wait for the next acknowledgement, in jiffies
+ * @pacing: @retry looks at the pace
+ * @cut_off: whether the device or the local address is gone; written under
+ *	rds_tcp_net.lock, and @retry tells the core
+ * @cut_off_told: what the core was told of that
  * @stream: parser of the received bytes
  * @rx_state: see enum rds_tcp_rx_state
  * @inc: message being received, owned by the connection until it is delivered
  * @buf: where the next byte of the payload of @inc is copied to
- * @retry: receives and sends again after a shortage of memory; while this end
- *	dials, keeps the pace of the SYNs
+ * @retry: receives and sends again after a shortage of memory; keeps the pace
+ *	of the SYNs while this end dials, and that of retransmissions
  * @wait: path_close waits here for the end of the connection
  */
 struct rds_tcp_sock {
@@ -191,12 +195,18 @@ struct rds_tcp_sock {
 	bool			closed;
 	bool			tx_blocked;
 	bool			rx_stalled;
+	bool			pacing;
+	u8			cut_off;
+	bool			cut_off_told;
+	u8			repeats;
 
 	u32			una;
-	u64			una_pos;
 	u32			last_start;
 	u32			last_end;
-	u8			syn_repeats;
+	u64			una_pos;
+	unsigned long		watched;
+	unsigned long		alive;
+	unsigned long		accepted;
 
 	struct rds_stream	stream;
 	enum rds_tcp_rx_state	rx_state;
@@ -210,11 +220,9 @@ struct rds_tcp_sock {
 /**
  * struct rds_tcp_path - private part of a path
  * @ts: present connection, or NULL
- * @bv: vector given to TCP; the last entry only tells that more follows
  */
 struct rds_tcp_path {
 	struct rds_tcp_sock	*ts;
-	struct bio_vec		bv[RDS_TCP_BVECS + 1];
 };
 
 /* main.c */
@@ -238,6 +246,14 @@ void rds_tcp_listen_init(struct rds_tcp_net *tn);
 void rds_tcp_listen_kick(struct rds_tcp_net *tn);
 void rds_tcp_listen_stop(struct rds_tcp_net *tn);
 void rds_tcp_listen_exit(struct rds_tcp_net *tn);
+void rds_tcp_accepted(struct rds_tcp_sock *ts);
+void rds_tcp_sock_addr(const struct sock *sk, struct rds_path_addr *addr);
+
+/* join.c */
+void rds_tcp_join_init(struct rds_tcp_net *tn);
+void rds_tcp_join_exit(struct rds_tcp_net *tn);
+void rds_tcp_join_wait(struct rds_tcp_sock *ts);
+void rds_tcp_join_step(struct rds_tcp_net *tn);
 
 /* connect.c */
 bool rds_tcp_addr_local(struct net *net, const struct in6_addr *addr,
@@ -246,11 +262,18 @@ int rds_tcp_path_connect(struct rds_path *path);
 void rds_tcp_dial_again(struct rds_tcp_sock *ts);
 void rds_tcp_path_attach(struct rds_path *path, void *handle);
 
+/* watch.c */
+void rds_tcp_path_watch(struct rds_path *path, unsigned int interval,
+			unsigned int limit);
+void rds_tcp_watch_send(struct rds_tcp_sock *ts);
+void rds_tcp_pace(struct rds_tcp_sock *ts);
+
 /* callbacks.c, recv.c: the socket is locked for all but rds_tcp_retry() */
 void rds_tcp_sock_attach(struct rds_tcp_sock *ts);
 void rds_tcp_sock_detach(struct rds_tcp_sock *ts);
 void rds_tcp_established(struct rds_tcp_sock *ts);
 void rds_tcp_ended(struct rds_tcp_sock *ts);
+bool rds_tcp_look_acked(struct rds_tcp_sock *ts);
 void rds_tcp_report_acked(struct rds_tcp_sock *ts);
 void rds_tcp_retry_after(struct rds_tcp_sock *ts, unsigned long delay);
 void rds_tcp_retry_later(struct rds_tcp_sock *ts);
@@ -260,6 +283,11 @@ void rds_tcp_receive(struct rds_tcp_sock *ts);
 /* send.c */
 enum rds_tx_result rds_tcp_xmit(struct rds_path *path,
 				struct rds_tx_batch *batch);
+
+/* netdev.c */
+int rds_tcp_netdev_init(void);
+void rds_tcp_netdev_exit(void);
+void rds_tcp_netdev_step(struct rds_tcp_sock *ts);
 
 /* close.c, info.c, sysctl.c */
 void rds_tcp_path_close(struct rds_path *path, bool graceful);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Questions of a transport about who may do what in a namespace;
+ * Documentation/security.rst has the settings.
+ */
+#ifndef _NET_RDS_ACCESS_H
+#define _NET_RDS_ACCESS_H
+
+#include <linux/types.h>
+
+struct in6_addr;
+struct net;
+
+/**
+ * rds_access_sees_all - ask whether the calling process may see what is not its
+ * own
+ * @net: namespace
+ *
+ * For dumps.  A process that may not sees its own sockets and their messages,
+ * and no numbers by which it could write into the connections of the host.
+ *
+ * Context: process.
+ * Return: whether the process has CAP_NET_ADMIN in the user namespace that owns
+ * the network namespace.
+ */
+bool rds_access_sees_all(struct net *net);
+
+/**
+ * rds_access_peer - ask whether a peer may open a connection
+ * @net: namespace
+ * @addr: address of the peer, IPv4 as v4-mapped
+ *
+ * A transport asks for each connection that a peer opens, before it does
+ * anything else with it, and again if the connection had to wait, and refuses
+ * the connection if the peer may not.  The core counts the refusal
+ * (peer_denied), and logs it now and then.
+ *
+ * Context: process.
+ * Return: whether the address is in a network that peers may come from.
+ */
+bool rds_access_peer(struct net *net, const struct in6_addr *addr);
+
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What is done to each of several connections; conn/conn.h has the rules. */
+#include <linux/module.h>
+#include <net/ipv6.h>
+
+#include "conn/conn.h"
+#include "conn/internal.h"
+#include "conn/path.h"
+#include "netns.h"
+#include "peers.h"
+#include "send/cancel.h"
+#include "sock/state.h"
+
+/*
+ * Two hosts, a type of service as users have it, and whether there was a
+ * connection
+ */
+struct walk_reset {
+	const struct in6_addr	*laddr, *faddr;
+	u8			tos;
+	bool			found;
+};
+
+static void walk_reset(struct rds_conn *conn, void *arg)
+{
+	struct walk_reset *r = arg;
+	u8 tos = r->tos;
+
+	if (conn->trans->map_tos)
+		tos = conn->trans->map_tos(tos);
+	if (conn->trans->caps & RDS_CAP_LOCAL_ONLY || conn->addr.tos != tos ||
+	    !ipv6_addr_equal(&conn->addr.laddr, r->laddr) ||
+	    !ipv6_addr_equal(&conn->addr.faddr, r->faddr) ||
+	    !kref_get_unless_zero(&conn->ref))
+		return;
+	r->found = true;
+	rds_conn_lose_paths(conn, RDS_DROP_LOCAL_RESET);
+	rds_conn_put(conn);
+}
+
+bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
+		    const struct in6_addr *faddr, u8 tos)
+{
+	struct walk_reset r = { .laddr = laddr, .faddr = faddr, .tos = tos };
+
+	rds_conn_visit(rn, walk_reset, &r);
+	return r.found;
+}
+
+/* Messages of a socket, to one port and host or to all */
+struct walk_cancel {
+	struct rds_sock		*rs;
+	const struct in6_addr	*laddr, *faddr;
+	int			dport;
+};
+
+static void walk_cancel(struct rds_conn *conn, void *arg)
+{
+	const struct walk_cancel *c = arg;
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	if (!ipv6_addr_equal(&conn->addr.laddr, c->laddr) ||
+	    (c->faddr && !ipv6_addr_equal(&conn->addr.faddr, c->faddr)))
+		return;
+	/* Messages may move to the first path meanwhile: it is last. */
+	for (i = RDS_MAX_PATHS; i-- > 0;) {
+		cp = rds_conn_path(conn, i);
+		if (cp)
+			rds_txq_cancel(&cp->txq, c->rs, c->dport);
+	}
+}
+
+void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs,
+		     const struct in6_addr *laddr, const struct in6_addr *faddr,
+		     int dport)
+{
+	struct walk_cancel c = { rs, laddr, faddr, dport };
+
+	/* Others may have made any number of connections. */
+	if (rds_sock_nr_sent(rs))
+		rds_conn_visit(rn, walk_cancel, &c);
+}
+
+struct walk_reset_all {
+	const struct rds_transport	*trans;
+	enum rds_drop_reason		why;
+};
+
+static void walk_reset_all(struct rds_conn *conn, void *arg)
+{
+	const struct walk_reset_all *r = arg;
+
+	if (conn->trans == r->trans)
+		rds_conn_lose_paths(conn, r->why);
+}
+
+void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
+			enum rds_drop_reason why)
+{
+	struct walk_reset_all r = { trans, why };
+
+	rds_conn_visit(rds_net(net), walk_reset_all, &r);
+}
+EXPORT_SYMBOL_NS_GPL(rds_path_reset_all, RDS_NS);
+
+static void walk_denied(struct rds_conn *conn, void *arg)
+{
+	if (!(conn->trans->caps & RDS_CAP_LOCAL_ONLY) &&
+	    !rds_peers_have(conn->rn, &conn->addr.faddr))
+		rds_conn_lose_paths(conn, RDS_DROP_LOCAL_RECONFIG);
+}
+
+void rds_conn_reset_denied(struct rds_net *rn)
+{
+	rds_conn_visit(rn, walk_denied, NULL);
+}
