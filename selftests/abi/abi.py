@@ -18,6 +18,8 @@ THEIRS, OURS = "theirs", "ours"
 HEADER = {THEIRS: "/usr/include/linux/rds.h", OURS: os.path.join(TOP, "include/uapi/linux/rds.h")}
 # Structs that only this header has, with their sizes in bytes
 ADDED = {"rds_reset": 12, "rds6_reset": 36}
+# Macros that only this header has, with their values
+ADDED_MACROS = {"RDS_PEER_TIMEOUT": "9000", "RDS_RDMA_RESTARTED": "9000"}
 # Arguments for macros with a parameter, like RDS_CONG_MONITOR_BIT()
 ARGS = [0, 1, 63, 64, 4000, 65535]
 PROLOGUE = """#include <stddef.h>
@@ -169,6 +171,10 @@ def main():
     for group, size in ADDED.items():
         same = ours.pop(group, {}).get("sizeof") == str(size)
         print("%s abi.%s, of this header alone" % ("ok" if same else "not ok", group))
+        failed += not same
+    for name, value in ADDED_MACROS.items():
+        same = ours["constants"].pop(name, None) == value
+        print("%s abi.%s, of this header alone" % ("ok" if same else "not ok", name))
         failed += not same
     for group in sorted(set(theirs) | set(ours)):
         a, b = theirs.get(group, {}), ours.get(group, {})

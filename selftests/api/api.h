@@ -232,7 +232,7 @@ int other_user(void);
 #define TABLE_LIST(X) \
 	X(bind) X(connect) X(names) X(send) X(sendmem) X(cmsg) X(recv) X(recvmem) X(poll) \
 	X(sockopt) X(transport) X(info) X(records) X(counters) X(cong) X(monitor) X(zcopy) \
-	X(stamp) X(loop) X(ioctl) X(cancel) X(race) X(regress) X(sysctl)
+	X(stamp) X(loop) X(ioctl) X(cancel) X(race) X(regress) X(sysctl) X(access)
 #define X(t) extern const struct api_case t##_cases[];
 TABLE_LIST(X)
 #undef X

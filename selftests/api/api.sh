@@ -20,6 +20,7 @@ run_as() {
 	export RDS_STACK
 	shift
 	namespaces || { not_ok api.namespaces "cannot be made"; return 1; }
+	[ "$RDS_STACK" != ours ] || ns_for_all A B || { not_ok api.access "cannot be set"; return 1; }
 	# shellcheck disable=SC2086
 	"$RDS_BIN/rds-api" "$@" ${RDS_ARGS:-}
 	_rc=$?

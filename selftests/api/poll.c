@@ -87,6 +87,8 @@ static void full(const struct api_case *c)
 
 struct sleeper {
 	int fd, events, bits, tid;
+	long sent;
+	bool done;
 };
 
 static void *sleep_in_poll(void *arg)
@@ -98,20 +100,42 @@ static void *sleep_in_poll(void *arg)
 	return NULL;
 }
 
+static void *sleep_in_send(void *arg)
+{
+	struct sleeper *s = arg;
+	union addr to = addr_of(HOLE4, 4000);
+
+	__atomic_store_n(&s->tid, syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	s->sent = send_to(s->fd, &to, 4, 0);
+	__atomic_store_n(&s->done, true, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static bool is_done(void *arg)
+{
+	return __atomic_load_n(&((struct sleeper *)arg)->done,
+			       __ATOMIC_SEQ_CST);
+}
+
 static bool has_tid(void *arg)
 {
 	return __atomic_load_n(&((struct sleeper *)arg)->tid,
 			       __ATOMIC_SEQ_CST) != 0;
 }
 
-static pthread_t start(struct sleeper *s)
+static pthread_t start_in(void *(*fn)(void *), struct sleeper *s)
 {
 	pthread_t t;
 
-	need(!pthread_create(&t, NULL, sleep_in_poll, s));
+	need(!pthread_create(&t, NULL, fn, s));
 	need(wait_true(has_tid, s, 5000));
 	until_blocked(s->tid);
 	return t;
+}
+
+static pthread_t start(struct sleeper *s)
+{
+	return start_in(sleep_in_poll, s);
 }
 
 static void wakes_reader(const struct api_case *c)
@@ -140,6 +164,26 @@ static void wakes_writer(const struct api_case *c)
 	  set_opt(fd, SOL_RDS, RDS_CANCEL_SENT_TO, &to, sizeof(to.in)));
 	need(!pthread_join(t, NULL));
 	hex("bits", s.bits);
+}
+
+/* A larger SO_SNDBUF makes room as well, for who polls and for who sends. */
+static void raised_wakes(const struct api_case *c)
+{
+	int fd = hole_full(1);
+	struct sleeper poller = { .fd = fd, .events = POLLOUT };
+	struct sleeper sender = { .fd = fd };
+	pthread_t t = start(&poller), u;
+
+	(void)c;
+	set_timeo(fd, SO_SNDTIMEO, 15000 * time_scale);
+	u = start_in(sleep_in_send, &sender);
+	need(!set_int(fd, SOL_SOCKET, SO_SNDBUF, 10000));
+	need(!pthread_join(t, NULL));
+	hex("bits", poller.bits);
+	/* Well before the send's timeout, which makes it look for room, too */
+	r("woken", wait_true(is_done, &sender, 5000));
+	need(!pthread_join(u, NULL));
+	r("sent", sender.sent);
 }
 
 /* After ENOBUFS the next congestion map ends a poll() for any event. */
@@ -202,6 +246,7 @@ const struct api_case poll_cases[] = {
 	{ "poll.wakes_reader.self6", wakes_reader, "bits=0x1", .num = SELF6 },
 	{ "poll.wakes_reader.lo4", wakes_reader, "bits=0x1", .num = LO4 },
 	{ "poll.wakes_writer", wakes_writer, "cancel=0 bits=0x4" },
+	{ "poll.raised_wakes", raised_wakes, "bits=0x4 woken=1 sent=4" },
 	{ "poll.wakes_congested.tcp4", wakes_congested, "send=ENOBUFS bits=0x1 send=1",
 	  .num = TCP4 },
 	{ "poll.wakes_congested.self4", wakes_congested, "send=ENOBUFS bits=0x1 send=1",

@@ -320,6 +320,76 @@ static void tcp_sockets(const struct api_case *c)
 		r("tos", p[28]);
 }
 
+/* The numbers of TCP in the record of a link's connection; or 0 in all */
+static bool tcp_numbers(int fd, const struct link *l, bool six)
+{
+	struct snap s = snap(fd, six ? RDS6_INFO_TCP_SOCKETS :
+				       RDS_INFO_TCP_SOCKETS);
+	int alen = six ? 16 : 4, n;
+	char *p = find(&s, 0, &l->from, alen + 2, &l->to, six, &n);
+
+	need(p);
+	p += 2 * alen + 4;
+	return u32_at(p, 16) || u32_at(p, 20) || u32_at(p, 24);
+}
+
+/* Number of records of each kind about sockets */
+static void count_dumps(int fd)
+{
+	static const struct {
+		const char *name;
+		int v4, v6;
+	} kinds[] = {
+		{ "sockets", RDS_INFO_SOCKETS, RDS6_INFO_SOCKETS },
+		{ "recv", RDS_INFO_RECV_MESSAGES, RDS6_INFO_RECV_MESSAGES },
+		{ "send", RDS_INFO_SEND_MESSAGES, RDS6_INFO_SEND_MESSAGES },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct snap s = snap(fd, kinds[i].v4);
+
+		note("%s=%u", kinds[i].name, s.n);
+		snap_free(&s);
+		s = snap(fd, kinds[i].v6);
+		note("%u", s.n);
+		snap_free(&s);
+	}
+}
+
+/* One message waits to be read, and one for an absent host. */
+static void fill_dumps(void)
+{
+	int fd = bound(NS_A, A4, 0);
+	union addr me = name_of(fd), to = addr_of(HOLE4, 4000);
+
+	need(send_to(fd, &me, 3, MSG_DONTWAIT) == 3);
+	need(send_to(fd, &to, 4, MSG_DONTWAIT) == 4);
+}
+
+/* What root made, and then what a user made, as the user sees it */
+static void others(const struct api_case *c)
+{
+	struct link l = link_open(TCP4);
+	struct tcp_look k = { .l = &l };
+	struct snap s;
+
+	(void)c;
+	need(send_to(l.tx, &l.to, 5, 0) == 5);
+	need(wait_true(tcp_acked, &k, 2000));
+	fill_dumps();
+	r("numbers", tcp_numbers(l.tx, &l, false));
+	r("numbers6", tcp_numbers(l.tx, &l, true));
+	need(!other_user());
+	count_dumps(l.tx);
+	r("numbers", tcp_numbers(l.tx, &l, false));
+	r("numbers6", tcp_numbers(l.tx, &l, true));
+	s = snap(l.tx, RDS_INFO_CONNECTIONS);
+	r("connections", s.n > 0);
+	fill_dumps();
+	count_dumps(l.tx);
+}
+
 #define CONN(t) "size=42 records=1 transport=" t " padded=1 flags=4 tos=0"
 #define CONN6(t) "size=65 records=1 transport=" t " padded=1 flags=4"
 #define TCPS "some=1 port=16385 local=1 hdr_rem=48 data_rem=0 una=0"
@@ -353,6 +423,8 @@ const struct api_case records_cases[] = {
 	  "rcvbuf=20000" },
 	{ "records.sockets6", sockets6, "size=52 unbound=1 mapped=1 sndbuf=106496 addr=1 ports=1 "
 	  "rcvbuf=106496" },
+	{ "records.others", others, "numbers=1 numbers6=1 sockets=0 0 recv=0 0 send=0 0 numbers=0 "
+	  "numbers6=0 connections=1 sockets=1 1 recv=1 1 send=1 1", .flags = C_OURS | C_ROOT },
 	{ "records.tcp.tcp4", tcp_sockets, "size=41 " TCPS " tos=0", .num = TCP4 },
 	{ "records.tcp.tcp6", tcp_sockets, "size=64 " TCPS, .num = TCP6, .num2 = 1 },
 	{ "records.tcp.tcp4_in_6", tcp_sockets, "size=64 " TCPS, .num = TCP4, .num2 = 1 },

@@ -2,6 +2,13 @@
 /* SO_RDS_TRANSPORT. */
 #include "api.h"
 
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
 #define INFO6_FLAGS	64	/* offset of the flags in a record */
 
 static int init_sock(void)
@@ -107,18 +114,22 @@ static long reset(int fd, const union addr *src, const union addr *dst)
 	return set_opt(fd, SOL_RDS, SO_RDS_TRANSPORT, &six, sizeof(six));
 }
 
-/* Is no connection of the namespace of socket *@arg connecting? */
-static bool none_connects(void *arg)
+/*
+ * Is each connection of the namespace of socket *@arg connected?  One that is
+ * neither connected nor connecting may be about to end: then its end is not
+ * counted yet.
+ */
+static bool all_connected(void *arg)
 {
 	struct snap s = snap(*(int *)arg, RDS6_INFO_CONNECTIONS);
-	bool connecting = false;
+	bool connected = true;
 	unsigned int i;
 
 	for (i = 0; i < s.n; i++)
-		connecting |= s.p[i * s.ret + INFO6_FLAGS] &
-			      RDS_INFO_CONNECTION_FLAG_CONNECTING;
+		connected &= !!(s.p[i * s.ret + INFO6_FLAGS] &
+				RDS_INFO_CONNECTION_FLAG_CONNECTED);
 	snap_free(&s);
-	return !connecting;
+	return connected;
 }
 
 static void reset_conn(const struct api_case *c)
@@ -130,9 +141,10 @@ static void reset_conn(const struct api_case *c)
 
 	/*
 	 * An attempt to reach an absent host, for a case before this one,
-	 * counts as a reset when it ends.
+	 * counts as a reset when it has ended, and its connection is forgotten
+	 * after that.
 	 */
-	need(!ours || wait_true(none_connects, &l.tx, 15000));
+	need(!ours || wait_true(all_connected, &l.tx, 15000));
 	resets = counter(l.tx, "conn_reset");
 	need(send_to(l.tx, &l.to, 1, 0) == 1);
 	x = rx_msg(l.rx, &got, 1, 0, 0);
@@ -147,6 +159,114 @@ static void reset_conn(const struct api_case *c)
 	r("resets", counter(l.tx, "conn_reset") - resets);
 	need(!other_user());
 	r("user", reset(l.tx, &l.from, &l.to));
+}
+
+/*
+ * Loading of a module is seen by the program that the kernel runs for it, which
+ * makes a file instead.  rds_rdma is not loaded, and is not afterwards.
+ */
+#define MODPROBE	"/proc/sys/kernel/modprobe"
+#define SCRIPT		"/tmp/api-modprobe"
+#define ASKED		"/tmp/api-asked"
+
+static void be_modprobe(char *old, size_t size)
+{
+	static const char text[] = "#!/bin/sh\necho \"$@\" >" ASKED "\n";
+	int fd = open(MODPROBE, O_RDONLY);
+	ssize_t n = read(fd, old, size - 1);
+
+	need(n > 0);
+	old[n] = 0;
+	close(fd);
+	fd = open(SCRIPT, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	need(fd >= 0 && write(fd, text, sizeof(text) - 1) > 0 && !close(fd));
+	need(file_write(MODPROBE, SCRIPT));
+}
+
+/* The capabilities of a process that calls load_as() */
+enum {
+	LOAD_ROOT,
+	LOAD_NET_ADMIN,
+	LOAD_SYS_MODULE,
+	LOAD_NO_CAP,
+	LOAD_USER,
+	LOAD_OWNER,
+	LOADS
+};
+
+static void keep_caps(unsigned int caps)
+{
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct d[2] = { { caps, caps, 0 } };
+
+	need(!syscall(SYS_capset, &h, d));
+}
+
+static void load_become(int who)
+{
+	switch (who) {
+	case LOAD_NET_ADMIN:
+		keep_caps(1u << CAP_NET_ADMIN);
+		break;
+	case LOAD_SYS_MODULE:
+		keep_caps(1u << CAP_SYS_MODULE);
+		break;
+	case LOAD_NO_CAP:
+		keep_caps(~(1u << CAP_NET_ADMIN | 1u << CAP_SYS_MODULE));
+		break;
+	case LOAD_USER:
+	case LOAD_OWNER:
+		need(!other_user());
+		need(who == LOAD_USER ||
+		     !unshare(CLONE_NEWUSER | CLONE_NEWNET));
+		break;
+	}
+}
+
+/* Ask for RDMA as @who; returns the errno. */
+static int load_as(int who)
+{
+	int status;
+	pid_t pid;
+
+	unlink(ASKED);
+	fflush(NULL);
+	pid = fork();
+	need(pid >= 0);
+	if (!pid) {
+		int init = open("/proc/1/ns/net", O_RDONLY);
+		int v = RDS_TRANS_IB, fd;
+
+		need(init >= 0 && !setns(init, CLONE_NEWNET));
+		load_become(who);
+		fd = socket(AF_RDS, SOCK_SEQPACKET, 0);
+		need(fd >= 0);
+		_exit(-set_int(fd, SOL_RDS, SO_RDS_TRANSPORT, v));
+	}
+	need(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return -WEXITSTATUS(status);
+}
+
+static void load(const struct api_case *c)
+{
+	static const char *const names[LOADS] = { "root", "net_admin",
+						  "sys_module", "no_cap",
+						  "user", "owner" };
+	struct stat st;
+	char old[256];
+	long err;
+	int who;
+
+	(void)c;
+	be_modprobe(old, sizeof(old));
+	for (who = 0; who < LOADS; who++) {
+		err = load_as(who);
+		r(names[who], err);
+		note("%s", stat(ASKED, &st) ? "-" : "loads");
+	}
+	need(file_write(MODPROBE, old));
+	unlink(SCRIPT);
+	unlink(ASKED);
 }
 
 #define NO_RESET \
@@ -171,6 +291,9 @@ const struct api_case transport_cases[] = {
 	  .arg = "::1" },
 	{ "transport.reset.tcp4", reset_conn, NO_RESET, RESET, C_ROOT, .num = TCP4 },
 	{ "transport.reset.tcp6", reset_conn, NO_RESET, RESET, C_ROOT, .num = TCP6 },
+	{ "transport.load", load, "root=ENOPROTOOPT loads net_admin=ENOPROTOOPT loads "
+	  "sys_module=ENOPROTOOPT loads no_cap=ENOPROTOOPT - user=ENOPROTOOPT - owner=EPROTOTYPE -",
+	  .flags = C_OURS | C_ROOT },
 	{ "transport.faults", faults, "set=EFAULT set_half=EFAULT get=EFAULT get_len=EFAULT "
 	  "after=-1" },
 	{ }

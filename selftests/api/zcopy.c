@@ -184,6 +184,15 @@ static void many(const struct api_case *c)
 	r("left", recv(l.tx, b, 16, MSG_DONTWAIT) < 0 ? -errno : 0);
 }
 
+/* Is a message queued at a socket?  Its completion alone makes it readable. */
+static bool data_queued(void *fd)
+{
+	struct snap s = snap(*(int *)fd, RDS6_INFO_RECV_MESSAGES);
+
+	snap_free(&s);
+	return s.n > 0;
+}
+
 static void with_data(const struct api_case *c)
 {
 	struct link l = zlink(c->num);
@@ -194,6 +203,7 @@ static void with_data(const struct api_case *c)
 	need(recv(l.rx, b, 16, 0) == 10);
 	await(l.tx);
 	need(send_msg(l.rx, &l.from, "data", 4, NULL, 0) == 4);
+	need(wait_true(data_queued, &l.tx, 5000));
 	x = rx_msg(l.tx, b, 16, 256, 0);
 	rx_note("recv", &x);
 	r("cookie", cookies(&x)->cookies[0]);
@@ -222,6 +232,27 @@ static void rooms(const struct api_case *c)
 	need(!set_int(l.tx, SOL_SOCKET, SO_ZEROCOPY, 1));
 	x = rx_msg(l.tx, b, 16, CMSG_SPACE(36), MSG_DONTWAIT);
 	rx_note("exact", &x);
+}
+
+/* A record that cannot be written waits for the next reader. */
+static void unwritten(const struct api_case *c)
+{
+	struct link l = zlink(c->num);
+	char *p = pages(1), b[16];
+	struct iovec iov = { b, sizeof(b) };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = page_hole(0),
+			    .msg_controllen = 256 };
+	struct rx x;
+
+	need(zsend(l.tx, &l.to, p, 10, 6, 0) == 10);
+	need(recv(l.rx, b, 16, 0) == 10);
+	await(l.tx);
+	r("recv", recvmsg(l.tx, &m, MSG_DONTWAIT) < 0 ? -errno : 0);
+	r("pending", pending(&l.tx));
+	x = rx_msg(l.tx, b, 16, 256, MSG_DONTWAIT);
+	rx_note("again", &x);
 }
 
 static void peeked(const struct api_case *c)
@@ -451,6 +482,10 @@ static void closed(const struct api_case *c)
 	{ "zcopy.blocking." n, blocking, "blocking=ETIMEDOUT dontwait=0/0:276.13(36)", \
 	  "blocking=0/0:276.13(36) dontwait=EAGAIN", .num = t }
 
+#define UNWRITTEN(n, t) \
+	{ "zcopy.unwritten." n, unwritten, "recv=EFAULT pending=0 again=EAGAIN", \
+	  "recv=EFAULT pending=1 again=0/0:276.13(36)", .num = t }
+
 const struct api_case zcopy_cases[] = {
 	THREE("conditions", conditions, "default=0 off_both=EINVAL off_flag=EINVAL "
 	     "off_cookie=EINVAL set=0 flag=EINVAL cookie=EINVAL empty=EINVAL empty_flag=EINVAL "
@@ -468,6 +503,7 @@ const struct api_case zcopy_cases[] = {
 	{ "zcopy.with_data.tcp4", with_data, "recv=4/16:276.13(36) cookie=6 again=EAGAIN",
 	  .num = TCP4 },
 	THREE("rooms", rooms, "room=0-55:EAGAIN off=EAGAIN exact=0/0:276.13(36)"),
+	UNWRITTEN("tcp4", TCP4), UNWRITTEN("tcp6", TCP6), UNWRITTEN("self4", SELF4),
 	THREE("peeked", peeked, "peek=0/0:276.13(36) recv=EAGAIN"),
 	BLOCKING("tcp4", TCP4), BLOCKING("tcp6", TCP6), BLOCKING("self4", SELF4),
 	{ "zcopy.not_before", not_before, "send=8192 early=0 recv=EAGAIN cancelled=0/0:276.13(36) "

@@ -9,7 +9,8 @@
 
 #include "rdstest.h"
 
-#define BENCH_PORT	4000
+/* RDS or TCP port of the first socket; BENCH_PORT in the environment, or 4000 */
+extern uint16_t bench_port;
 #define BENCH_MAX	32
 
 /* A measurement: the arguments of rds-bench */

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# make bench: ratios of in-tree RDS, ours and framed TCP, measured in one instruction-exact boot.
+# make bench: ratios of in-tree RDS, ours and framed TCP, measured in instruction-exact boots; and
+# several paths on two processors.
 cd "$(dirname "$0")/../.." || exit 1
 K=${KERNEL:-6.12}
 python3 selftests/vm/run.py --kernel "$K" --cases-file selftests/bench/bench.cases
 rc=$?
 echo "One virtual CPU that executes one instruction a nanosecond: times are instruction counts."
 echo "Rates are messages a second at the receiver, rtt and ping are microseconds."
-for line in bench bench-rdma; do
+for line in bench bench-rdma bench-paths bench-paths-2cpu bench-mixed; do
 	[ -e "build/logs/$K/$line-a.log" ] || continue
 	echo
 	echo "$line"

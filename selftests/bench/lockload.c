@@ -17,7 +17,7 @@
 
 #define PEERS		4
 #define SOCKETS		8
-#define WARM_UP		4
+#define WARM_UP		200
 
 /* A socket of S and its peer, each in its own namespace and process */
 struct pair {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Judges lock statistics: lockstat.py WHAT MESSAGES FILE
+"""Judges lock statistics: lockstat.py WHAT MESSAGES FILE [PATHS]
 
 Every lock that net/rds initialises must have a row in SCOPE, so that a new lock cannot slip
 through, and every row a lock. A lock that peers share may be taken at most once per hundred
-messages.
+messages; with more than one path to each peer, this holds for a lock that paths share as well.
 """
 
 import os
@@ -18,7 +18,9 @@ LIMIT = 0.01
 SCOPE = {
     "&txq->lock": "path", "rds_txq_xmit": "path", "&txq->idle": "path",
     "&cp->lock": "path", "&cp->ctl": "path", "&ts->wait": "TCP connection",
-    "&session->lock": "connection", "&lanes->lock": "connection",
+    "&conn->rx_lanes[i].lock": "lane", "&session->lock": "connection", "&lanes->lock": "connection",
+    "&addrs->lock": "connection", "&rn->addrs->lock": "namespace",
+    "&rn->reports_lock": "namespace", "&reach->lock": "connection",
     "&rs->lock": "socket", "&rs->rx_lock": "socket", "&rs->rx_wait": "socket",
     "&rs->snd_wait": "socket", "&rs->cong_lock": "socket", "&rs->mon_lock": "socket",
     "&rs->mr_lock": "socket", "&p->lock": "socket",
@@ -71,6 +73,7 @@ def acquisitions(path):
 
 def main():
     what, messages, taken = sys.argv[1], int(sys.argv[2]), acquisitions(sys.argv[3])
+    shared = SHARED + (("connection",) if int((sys.argv[4:] or [1])[0]) > 1 else ())
     ours, bad = initialised(), []
     bad += ["%s is not in the table" % n for n in sorted(ours - set(SCOPE))]
     bad += ["%s is in the table and nowhere else" % n for n in sorted(set(SCOPE) - ours)]
@@ -80,7 +83,7 @@ def main():
         n = taken.get(name, 0)
         if n:
             print("# %-18s %-14s %10d %12.4f" % (name, SCOPE[name], n, n / messages))
-        if SCOPE[name] in SHARED and n > messages * LIMIT:
+        if SCOPE[name] in shared and n > messages * LIMIT:
             bad.append("%s taken %.3f times per message" % (name, n / messages))
     # Each message is queued under its path's lock: with fewer acquisitions nothing was measured.
     if taken.get("&txq->lock", 0) < messages:

@@ -5,7 +5,8 @@
  * Prints one number: messages per second (rate), operations per second (write,
  * read), or the median time in microseconds (rtt, ping).  Namespaces A and B
  * must exist, connected, with 10.0.0.1 and 10.0.0.2 (fd00::1, fd00::2); with
- * more than one destination B also has 10.0.1.1 and up.  With BENCH_ONE_NETNS
+ * more than one destination B also has 10.0.1.1 and up.  BENCH_NETNS_TAIL in
+ * the environment is added to the names of both.  With BENCH_ONE_NETNS
  * in the environment all addresses are in the current namespace: the RDMA
  * devices of the kernels in use serve only the initial one.
  */
@@ -16,10 +17,17 @@
 
 #include "bench.h"
 
+uint16_t bench_port = 4000;
+
 void bench_netns(const char *name)
 {
-	if (!getenv("BENCH_ONE_NETNS"))
-		netns_enter(name);
+	const char *tail = getenv("BENCH_NETNS_TAIL");
+	char full[16];
+
+	if (getenv("BENCH_ONE_NETNS"))
+		return;
+	snprintf(full, sizeof(full), "%s%s", name, tail ?: "");
+	netns_enter(full);
 }
 
 void sampling(bool on)
@@ -140,6 +148,8 @@ int main(int argc, char **argv)
 	b.dests = strtoul(argv[7], NULL, 0);
 	if (b.sockets > BENCH_MAX || b.dests > BENCH_MAX)
 		return 2;
+	if (getenv("BENCH_PORT"))
+		bench_port = (uint16_t)atoi(getenv("BENCH_PORT"));
 	measure(&b);
 	return 0;
 }

@@ -31,7 +31,7 @@ static ssize_t send_ctl(const struct bench *b, int fd, bool to_receiver,
 			int type, const void *ctl, size_t n)
 {
 	char control[CMSG_SPACE(128)] = { 0 };
-	union addr to = bench_addr(b, to_receiver, 0, BENCH_PORT);
+	union addr to = bench_addr(b, to_receiver, 0, bench_port);
 	struct msghdr msg = {
 		.msg_name = &to, .msg_namelen = addr_len(&to),
 		.msg_control = control, .msg_controllen = CMSG_SPACE(n),

@@ -23,7 +23,7 @@ static char *payload(size_t size)
 
 int bench_open(const struct bench *b, bool receiver, unsigned int i)
 {
-	unsigned int port = BENCH_PORT + (b->dests > 1 ? 0 : i);
+	unsigned int port = bench_port + (b->dests > 1 ? 0 : i);
 	union addr a = bench_addr(b, receiver, i, port);
 	int fd = rds_bound(&a, 0);
 
@@ -43,7 +43,7 @@ static void rds_send(const struct bench *b, const int *fd, unsigned int i,
 {
 	unsigned int n = i % receivers(b);
 	unsigned int own = b->dests > 1 ? 0 : n;
-	union addr to = bench_addr(b, true, n, BENCH_PORT + own);
+	union addr to = bench_addr(b, true, n, bench_port + own);
 
 	if (sendto(fd[own], buf, b->size, 0, &to.sa, addr_len(&to)) !=
 	    (ssize_t)b->size)
@@ -124,7 +124,7 @@ void rds_rate_rx(const struct bench *b, const struct bench_link *l)
 
 static int tcp_open(const struct bench *b, bool listener)
 {
-	union addr a = bench_addr(b, true, 0, BENCH_PORT);
+	union addr a = bench_addr(b, true, 0, bench_port);
 	int fd = socket(a.sa.sa_family, SOCK_STREAM, 0), one = 1;
 
 	if (fd < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Median round-trip times: between two sockets, and of pings to RDS port 0. */
+/* Round-trip times: between two sockets, and of pings to RDS port 0. */
 #include <netinet/tcp.h>
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static char *zeroes(size_t n)
 static int tcp_pair(const struct bench *b, bool server,
 		    const struct bench_link *l)
 {
-	union addr a = bench_addr(b, true, 0, BENCH_PORT);
+	union addr a = bench_addr(b, true, 0, bench_port);
 	int fd = socket(a.sa.sa_family, SOCK_STREAM, 0), one = 1, conn;
 
 	if (fd < 0)
@@ -76,10 +76,14 @@ static void take(int fd, char *buf, size_t n)
 		die("recv: %m");
 }
 
+/* The median, or the percentile that BENCH_PERCENTILE says */
 static void report(uint64_t *t, unsigned int n)
 {
+	const char *percent = getenv("BENCH_PERCENTILE");
+
 	qsort(t, n, sizeof(*t), by_value);
-	printf("%.2f\n", (double)t[n / 2] / 1e3);
+	printf("%.2f\n",
+	       (double)t[n * (percent ? atoi(percent) : 50) / 100] / 1e3);
 }
 
 void rtt_tx(const struct bench *b, const struct bench_link *l)
@@ -94,7 +98,7 @@ void rtt_tx(const struct bench *b, const struct bench_link *l)
 	sampling(true);
 	for (i = 0; i < b->count; i++) {
 		start = now_ns();
-		send_to(b, fd, true, buf, b->size, BENCH_PORT);
+		send_to(b, fd, true, buf, b->size, bench_port);
 		take(fd, buf, b->size);
 		t[i] = now_ns() - start;
 	}
@@ -110,7 +114,7 @@ void rtt_rx(const struct bench *b, const struct bench_link *l)
 
 	for (i = 0; i < b->count; i++) {
 		take(fd, buf, b->size);
-		send_to(b, fd, false, buf, b->size, BENCH_PORT);
+		send_to(b, fd, false, buf, b->size, bench_port);
 	}
 }
 

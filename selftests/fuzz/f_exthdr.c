@@ -17,6 +17,8 @@ static int body_len(u8 type, bool data)
 		return 4;
 	if (data && type == 9)
 		return 8;
+	if (data && type == 10)
+		return 1;
 	return type < 16 ? len[type] : -1;
 }
 

@@ -39,10 +39,13 @@ static void reset_work(struct xchg *x)
 
 	if (!x->my_turn || now < x->reset_at)
 		return;
-	if (!diag_reset_one(&x->o, &x->reset_rng)) {
+	if (x->o.breaker ? !break_one(x) :
+			   !diag_reset_one(&x->o, &x->reset_rng)) {
 		if (now > x->reset_by)
-			die("reset %u: no connection with unacknowledged data for 30 s",
-			    x->reset_no);
+			die("reset %u: %s", x->reset_no,
+			    x->o.breaker ?
+				    "a stream gets nothing more" :
+				    "no connection with unacknowledged data");
 		return;
 	}
 	x->my_turn = false;
@@ -77,7 +80,7 @@ static bool can_send(const struct txs *t)
 
 static void poll_once(struct xchg *x)
 {
-	struct pollfd p[MAX_STREAMS + 1];
+	struct pollfd p[MAX_STREAMS + 2];
 	int timeout = wait_ms(x);
 	unsigned int i, n = x->o.streams;
 
@@ -93,7 +96,8 @@ static void poll_once(struct xchg *x)
 			timeout = 0;
 	}
 	p[n] = (struct pollfd){ .fd = x->ctl, .events = POLLIN };
-	if (poll(p, n + 1, timeout) < 0 && errno != EINTR)
+	p[n + 1] = (struct pollfd){ .fd = x->brk.fd, .events = POLLIN };
+	if (poll(p, n + 2, timeout) < 0 && errno != EINTR)
 		die("poll: %s", strerror(errno));
 	for (i = 0; i < n; i++) {
 		if (p[i].revents & POLLOUT)
@@ -148,6 +152,7 @@ int main(int argc, char **argv)
 	/* The sniffer needs a connection's first byte: reset all of them. */
 	if (x.sniffing)
 		diag_reset_all(&x.o);
+	break_open(&x);
 	x.ctl = ctl_open(&x.o);
 	hello(&x, NULL);
 	x.start_ns = x.progress_ns = now_ns();

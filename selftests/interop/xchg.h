@@ -41,7 +41,7 @@ struct plan {
 
 struct opts {
 	union addr self, peer;
-	const char *ctl, *sniff;
+	const char *ctl, *sniff, *breaker;
 	bool ctl_listen, same_clock, tx_lossy, tolerate_lost_wakeup, abandon;
 	unsigned int streams, port, slow_rounds, resets, timeout, stuck;
 	uint32_t min_len, max_len, rcvbuf, sndbuf;
@@ -91,6 +91,26 @@ struct verdict {
 	bool known;
 };
 
+enum break_state { BREAK_NONE, BREAK_RUNS, BREAK_HEALED };
+
+#define MAX_KINDS	16
+
+/* Longest times without a message of a stream, from a break on */
+struct break_kind {
+	char name[32];
+	unsigned int times;
+	uint64_t gap;		/* at all */
+	uint64_t after;		/* after the network was healed */
+};
+
+struct breaks {
+	int fd;
+	enum break_state state;
+	char name[32];
+	uint64_t began, healed, gap;
+	struct break_kind kinds[MAX_KINDS];
+};
+
 struct xchg {
 	struct opts o;
 	struct stream s[MAX_STREAMS];
@@ -102,6 +122,7 @@ struct xchg {
 	unsigned int reset_no, resets_here;
 	uint64_t reset_at, reset_by, progress_ns, start_ns, reset_rng;
 	uint8_t *rbuf;
+	struct breaks brk;
 };
 
 /* xmsg.c */
@@ -125,6 +146,12 @@ void addr_mapped(const union addr *a, uint8_t out[16]);
 void tx_work(struct xchg *x, unsigned int i);
 void tx_finish(struct xchg *x, unsigned int i, uint64_t total);
 void rx_work(struct xchg *x, unsigned int i);
+
+/* xbreak.c; break_one() returns whether one more break is over */
+void break_open(struct xchg *x);
+bool break_one(struct xchg *x);
+void break_heard(struct xchg *x, uint64_t last, uint64_t now);
+void break_report(const struct xchg *x);
 
 /* xline.c; hello() checks the peer's HELLO, or sends one if @line is NULL */
 void hello(struct xchg *x, char *line);

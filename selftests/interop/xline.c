@@ -35,7 +35,7 @@ void take_token(struct xchg *x)
 
 	x->my_turn = true;
 	x->reset_at = now + (5 + rng_next(&x->reset_rng) % 120) * MS;
-	x->reset_by = now + 30000 * MS;
+	x->reset_by = now + x->o.stuck * 1000 * MS;
 }
 
 static void unstall(struct xchg *x, unsigned int i, uint64_t no, bool congested)

@@ -15,6 +15,7 @@ static const char usage_text[] =
 	"  --sndbuf N --rcvbuf N                    socket buffers (forced)\n"
 	"  --slow-reader ROUNDS   stop reading until the sender saw ENOBUFS, that many times\n"
 	"  --resets N             destroy the TCP connection N times, alternately at either end\n"
+	"  --breaker PATH         ask the program at this socket to break the network instead\n"
 	"  --tx-lossy             what we send may be missing, and with --sniff only if the peer's TCP acknowledged it\n"
 	"  --sniff IFACE          watch acknowledgements on IFACE to prove the above\n"
 	"  --same-clock --latency-max MS --timeout S --stuck S --label TEXT\n"
@@ -46,6 +47,7 @@ enum {
 	O_LABEL,
 	O_TOLERATE,
 	O_ABANDON,
+	O_BREAKER,
 };
 
 static const struct option longs[] = {
@@ -60,7 +62,7 @@ static const struct option longs[] = {
 	{ "same-clock", 0, NULL, O_CLOCK }, { "latency-max", 1, NULL, O_LAT },
 	{ "timeout", 1, NULL, O_TIMEOUT }, { "stuck", 1, NULL, O_STUCK },
 	{ "label", 1, NULL, O_LABEL }, { "tolerate-lost-wakeup", 0, NULL, O_TOLERATE },
-	{ "abandon", 0, NULL, O_ABANDON },
+	{ "abandon", 0, NULL, O_ABANDON }, { "breaker", 1, NULL, O_BREAKER },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -122,6 +124,7 @@ static void opt_other(struct opts *o, int c, const char *arg)
 	case O_SNIFF: o->sniff = arg; break;
 	case O_CLOCK: o->same_clock = true; break;
 	case O_LABEL: o->label = arg; break;
+	case O_BREAKER: o->breaker = arg; break;
 	case O_TOLERATE: o->tolerate_lost_wakeup = true; break;
 	case O_ABANDON: o->abandon = true; break;
 	default: opt_number(o, c, number(arg ? arg : ""));

@@ -146,6 +146,7 @@ bool judge(struct xchg *x)
 		printf("# %s: %u resets, %u of them made here\n", x->o.label,
 		       x->reset_no, x->resets_here);
 		ok = ok && x->reset_no == x->o.resets;
+		break_report(x);
 	}
 	if (x->o.sniff)
 		sniff_report();

@@ -13,6 +13,7 @@ static void rx_latency(struct xchg *x, struct rxs *r, const struct xhdr *h,
 
 	if (r->last_ns && now - r->last_ns > r->max_gap)
 		r->max_gap = now - r->last_ns;
+	break_heard(x, r->last_ns, now);
 	r->last_ns = now;
 	x->progress_ns = now;
 	if (!x->o.same_clock || !h->sent_ns || now < h->sent_ns)

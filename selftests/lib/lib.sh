@@ -56,6 +56,13 @@ barrier() {
 	"$RDS_BIN/barrier" "$RDS_GUEST" "$RDS_CTLPEER" "$1" "$((${2:-60} * ${RDS_SLOW:-1}))"
 }
 
+# ns_for_all NS...: the namespaces are for all users, as the first one is, and as each is in-tree
+ns_for_all() {
+	for _n in "$@"; do
+		ip netns exec "$_n" sh -c 'echo 3 >/proc/sys/net/rds/access' || return 1
+	done
+}
+
 # ns_pair A B: make two namespaces, connected by a veth pair with the name veth0 at both ends
 ns_pair() {
 	ip netns add "$1" && ip netns add "$2" || return 1

@@ -10,7 +10,7 @@ import tree
 
 # Folder of net/rds -> folders and single headers that it may include. A folder may always include
 # its own headers. Includes go down only: no folder may include one that may include it.
-BASE = ["netns.h"]
+BASE = ["netns.h", "access.h", "peers.h"]
 LOW = BASE + ["proto"]
 MAY = {
     "proto": [],
@@ -25,7 +25,9 @@ MAY = {
     # getsockopt() passes RDS_INFO_* on to ctl/info.h
     "sock": LOW + ["msg", "cong", "sock/state", "memop", "send", "conn", "xprt", "ctl/info.h"],
     "ctl": LOW + ["msg", "cong", "sock/state", "memop", "send", "conn", "xprt"],
-    "netns": BASE,
+    "netns": ["netns.h"],
+    "access": ["netns.h"],
+    "peers": ["netns.h"],
     "main": LOW + ["cong", "sock/state", "msg", "memop", "conn", "sock", "ctl", "xprt",
                     "transport/loop"],
     # for the names of the states
@@ -33,7 +35,8 @@ MAY = {
 }
 # A folder with two layers, which differ by file name: the state of a socket is below the system
 # calls.
-SPLIT = {"sock": ("sock/state", ("state", "table", "rcvq", "notify", "note"))}
+SPLIT = {"sock": ("sock/state", ("state", "table", "rcvq", "notify", "note", "report", "zrecord",
+                                  "flow"))}
 # Headers that the kernel-free files may include in angle brackets
 PURE_ANGLED = ("net/rds/wire.h", "net/rds/stream.h")
 

@@ -62,7 +62,7 @@ STORIES = [
     ("a splat before the emulator's breakpoint counts",
      [["line 1", *PASS, *DONE, "line 2", "start", "#" + WARNING, "#" + "[ 2.0] </TASK>",
        *["#" + t for t in INT3]], ["line 1", *PASS, *DONE[:-1], "close", "end"]],
-     [[], ["a: kernel: WARNING: CPU: 0 PID: 1 at rds_x", "a: kernel: Oops: int3: 0000 [#1] SMP",
+     [[], ["a: kernel: WARNING: CPU: 0 PID: 1 at rds_x", "a: kernel: Oops: int3: 0000 [#1] SMP in inet_ehashfn+0x33/0x110",
            "a: guest does not answer"], []], []),
     ("a guest that hangs between two lines has failed",
      [["line 1", *PASS, *DONE], ["line 1", *PASS, *DONE, "line 2", *PASS, *DONE[:-1],

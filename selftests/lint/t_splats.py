@@ -52,6 +52,16 @@ JUDGED = [
     ("", FAMILY, "intree", (4, 0)),
 ]
 
+# A block of a warning, and what is said of where it was
+WARNED = [
+    CUT, "[  9.0] WARNING: CPU: 0 PID: 315 at rxe_pool.c:212 __rxe_cleanup+0x109/0x140 [rdma_rxe]",
+    "[  9.0] CPU: 0 UID: 0 PID: 315 Comm: kworker/u8:3 Tainted: G           OE  6.12", "[  9.0] Call Trace:",
+    "[  9.0]  <TASK>", "[  9.0]  ? __warn.cold+0x93/0xf6", "[  9.0]  rxe_destroy_qp+0x2a/0x60 [rdma_rxe]",
+    "[  9.0][  T315]  ib_destroy_qp_user+0x91/0x1c0 [ib_core]", END,
+]
+WHERE = "kworker/u8:3 < rxe_destroy_qp < ib_destroy_qp_user"
+OOPSED = [OOPS, RIP, "[   46.09] Comm: swapper/0"]
+
 
 def accepted(regex):
     with tempfile.NamedTemporaryFile("w", suffix=".splats") as f:
@@ -74,7 +84,10 @@ def main():
     for i in bad:
         print("# case %d" % i)
     print("%s lint.stale_int3, %d cases" % ("not ok" if bad else "ok", len(CASES)))
-    return 1 if bad or wrong else 0
+    lost = splats.where(WARNED) != WHERE or splats.where(OOPSED) != "swapper/0 < inet_ehashfn+0x33/0x110" or \
+        splats.where([OOPS]) != ""
+    print("%s lint.splats_where" % ("not ok" if lost else "ok"))
+    return 1 if bad or wrong or lost else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # netns.sh siw-netns: RDMA between two namespaces other than the initial one, with a siw that serves
-# the namespace of its interface (selftests/vm/siw.sh). After the programs end no RDMA resource
+# the namespace of its interface (selftests/vm/softdev.sh). After the programs end no RDMA resource
 # keeps a namespace.
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh

@@ -26,13 +26,22 @@ rdma_net() {
 	echo 1 >/proc/sys/net/ipv6/conf/rds0/keep_addr_on_down
 }
 
+# With RDMA_ALTERED=rxe-late rxe is one that queues RDMA_LATE packets late (selftests/vm/rxe-late.sed).
+rdma_rxe_module() {
+	[ -n "${RDMA_ALTERED:-}" ] || { modprobe rdma_rxe; return; }
+	for _d in udp_tunnel ip6_udp_tunnel crc32_generic; do
+		modprobe $_d || return 1
+	done
+	insmod "$RDS_TOP/build/mod/$RDS_KERNEL/$RDMA_ALTERED/rdma_rxe.ko" late="$RDMA_LATE"
+}
+
 # rdma_modules rxe|siw: load the modules for a device of this kind and for its tools
 rdma_modules() {
 	for _d in ib_core ib_uverbs rdma_ucm; do
 		modprobe $_d 2>/dev/null
 	done
 	case "$1" in
-	rxe)	modprobe rdma_rxe ;;
+	rxe)	rdma_rxe_module ;;
 	siw)
 		[ ! -e /sys/module/siw ] || return 0
 		modprobe -q siw && return 0

@@ -107,6 +107,14 @@ resets_total() {
 	check "rdma.resets.all_taken # $_n not" [ "$_n" = 0 ]
 }
 
+# A packet that was queued while rxe ran no task did not hold up the end of its queue pair; one that
+# does is a warning of rxe's after 50 s, and the end of the line waits for that.
+late_total() {
+	[ -n "${RDMA_ALTERED:-}" ] || return 0
+	_n=$(cat /sys/module/rdma_rxe/parameters/stuck)
+	check "rdma.late_packets # $_n" [ "$_n" -gt 0 ]
+}
+
 # parse TEST: set $_what, $_opts and $_fams
 parse() {
 	_what=${1%%:*} _opts= _fams=${RDS_FAMILIES:-4 6}
@@ -133,6 +141,7 @@ planned() {
 	# resets_total has one result more over rxe.
 	[ -z "${RDS_RESETS:-}" ] || _sum=$((_sum + 1))
 	[ -z "${RDS_RESETS:-}" ] || [ "$dev" != rxe ] || _sum=$((_sum + 1))
+	[ -z "${RDMA_ALTERED:-}" ] || _sum=$((_sum + 1))
 	echo $_sum
 }
 
@@ -172,6 +181,7 @@ for t in "$@"; do
 	each "$t"
 done
 resets_total
+late_total
 if [ -n "${RDS_ONE:-}" ]; then
 	rdma_left rdma
 else

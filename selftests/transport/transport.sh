@@ -84,6 +84,7 @@ deviates() {
 api() {
 	ip link set lo up
 	ip -n A addr add 10.0.0.3/32 dev lo
+	ns_for_all A B || return 1
 	"$RDS_BIN/rds-api" >/tmp/api
 	_rc=$?
 	[ $_rc -eq 1 ] || { echo "# exit status $_rc of the API suite"; return 1; }

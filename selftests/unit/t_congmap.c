@@ -2,7 +2,7 @@
 #include "proto/congmap.h"
 #include "unit.h"
 
-static u8 map[RDS_CONG_MAP_BYTES], other[RDS_CONG_MAP_BYTES];
+static u8 map[RDS_CONG_MAP_BYTES], other[RDS_CONG_MAP_BYTES], copy[RDS_CONG_MAP_BYTES];
 
 static void reset(void)
 {
@@ -41,7 +41,7 @@ static void every_port(void)
 	for (port = 0; port < 65536; port++) {
 		rds_congmap_clear(map, port);
 		EXPECT(!rds_congmap_test(map, port), "port %u not cleared", port);
-		EXPECT(rds_congmap_any(map) == (port != 65535), "any after port %u", port);
+		EXPECT(!rds_congmap_groups(map) == (port == 65535), "any after port %u", port);
 	}
 }
 
@@ -63,6 +63,9 @@ static void groups_of_one_port(void)
 	for (port = 0; port < 65536; port += 13) {
 		reset();
 		rds_congmap_set(map, port);
+		EXPECT_EQ(rds_congmap_groups(map), 1ULL << port % 64);
+		EXPECT_EQ(rds_congmap_copy(copy, map), 1ULL << port % 64);
+		EXPECT(!memcmp(copy, map, sizeof(copy)), "copy of port %u", port);
 		EXPECT_EQ(rds_congmap_cleared_groups(map, other), 1ULL << port % 64);
 		EXPECT_EQ(rds_congmap_cleared_groups(other, map), 0);
 		EXPECT_EQ(rds_congmap_cleared_groups(map, map), 0);

@@ -8,7 +8,7 @@ static void table_lengths(void)
 {
 	static const signed char len[256] = {
 		[1] = 4, [2] = 4, [3] = 8, [4] = 8, [5] = 2, [6] = 4, [7] = 4,
-		[8] = 1, [9] = 8,
+		[8] = 1, [9] = 8, [10] = 1,
 	};
 	unsigned int type;
 
@@ -123,7 +123,7 @@ static void append_refuses_unknown(void)
 	unsigned int used = 0;
 
 	EXPECT(!rds_ext_append(area, &used, RDS_EXT_NONE, area), "type 0");
-	EXPECT(!rds_ext_append(area, &used, 10, area), "type 10");
+	EXPECT(!rds_ext_append(area, &used, 11, area), "type 11");
 	EXPECT(!rds_ext_append(area, &used, RDS_EXT_MAX, area), "type 16");
 	EXPECT(!rds_ext_append(area, &used, 261, area), "type 261");
 	EXPECT_EQ(used, 0);

@@ -27,6 +27,11 @@ NEXT = re.compile(r"-\[ cut here \]-")
 # These reports have several traces: they do not end with </TASK>, but with a line of "=".
 RULED = re.compile(r"KASAN:|possible (circular|recursive)|lock inversion|inconsistent lock")
 LONGEST = 120
+PROCESS = re.compile(r"\bComm: (\S+)")
+AT = re.compile(r"\bRIP: [\da-f]+:(\S+)")
+# A function of a trace; the kernel marks with "?" what only lies on the stack.
+CALLER = re.compile(r"\] +(?!\? )([\w.]+)\+0x[\da-f]+/0x[\da-f]+")
+CALLERS = 10
 
 
 def find(lines):
@@ -44,6 +49,14 @@ def find(lines):
         found.append((re.sub(r"^\[[ .\d]+\](\[.*?\])?\s*", "", line), lines[i:end]))
         skip = end
     return found
+
+
+def where(block):
+    """Which process was where, and who had called: for a report of which only some lines are kept."""
+    text = "\n".join(block)
+    said = [m.group(1) for m in (PROCESS.search(text), AT.search(text)) if m]
+    trace = next((i for i, line in enumerate(block) if "Call Trace:" in line), len(block))
+    return " < ".join(said + CALLER.findall("\n".join(block[trace:]))[:CALLERS])
 
 
 def is_ours(block):
@@ -105,5 +118,6 @@ def judge(lines, accepted, stack):
         if (intree or not is_ours(block)) and accepted.covers(block, intree):
             notes.append("accepted: " + first)
         else:
-            failures.append("kernel: " + first)
+            at = where(block)
+            failures.append("kernel: " + first + (" in " + at if at else ""))
     return failures, notes

@@ -86,7 +86,7 @@ fill() {
 	apt install --download-only $TOOLS "linux-binary-$release" "linux-modules-$release" \
 		"linux-headers-$release"
 	unpack
-	# siw.sh reads the kernel's version in the name of this package.
+	# softdev.sh reads the kernel's version in the name of this package.
 	mv "$dir/apt/archives/linux-binary-$release"_*.deb "$dir/"
 	rm -f "$dir"/apt/archives/*.deb
 	echo "$release" >"$dir/release"

@@ -5,162 +5,19 @@
 Usage: paths.py [WORD...]: only the cases with one of the words in their name. RDS_ARGS is the seed of
 the random choices, which is printed.
 """
-import errno
-import os
-import random
+import re
+import subprocess
 import sys
 import time
-import traceback
 
-from lab import Deadline, Fail, LOAD, Netns, RDS_TCP_PORT, check, equal, eventually, ip_batch, log, run
-from wirelib import INFO6_RETRANS, INFO6_SEND, Rds, drops, queued, tcp_info
+from lab import ICOUNT, LOAD, bound, check, equal, eventually, log, run
+from twohosts import (BEATS, HEARTBEAT, KILLS, LIMIT, NAMES, SOCKETS, Cases, Flow, Lost, Sink, World, any_kind,
+                      cut, from_port, no_dials, rng, to_port)
+from wirelib import INFO6_RETRANS, INFO6_SEND, MAP_BYTES, Rds, drops, queued
 
-SEED = int(os.environ.get('RDS_ARGS') or int.from_bytes(os.urandom(4), 'little'))
-ADDRS = {4: ('10.9.0.1', '10.9.0.2'), 6: ('fd09::1', 'fd09::2')}
-NAMES = ('X', 'Y')
-SOCKETS = 6
-KILLS = 400 if LOAD == 'full' else 40
 RESTARTS = 20 if LOAD == 'full' else 4
-LIMIT = 20
-rng = random.Random(SEED)
-
-
-class Flow:
-    """Numbered messages from a socket to a port, which are taken at one socket for all its flows."""
-
-    def __init__(self, src, dst_addr, dst_port):
-        self.src, self.addr, self.port, self.sent, self.got = src, dst_addr, dst_port, 0, 0
-
-    def send(self):
-        """Returns whether a message was sent: there may be no room now."""
-        try:
-            self.src.send(b'%d %d' % (self.src.port, self.sent) + bytes(rng.choice((0, 50, 3000, 70000))),
-                          self.addr, self.port)
-        except OSError as e:
-            if e.errno in (errno.EAGAIN, errno.ENOBUFS, errno.EADDRNOTAVAIL):
-                return False
-            raise
-        self.sent += 1
-        return True
-
-
-class Sink:
-    """A socket that many flows end at: each message is the next of its flow."""
-
-    def __init__(self, sock):
-        self.sock, self.flows = sock, {}
-
-    def expect(self, flow):
-        self.flows[flow.src.port] = flow
-
-    def take(self):
-        while (got := self.sock.recv_now()) is not None:
-            port, n = got[0].rstrip(b'\0').split(b' ')
-            flow = self.flows[int(port)]
-            check(int(n) == flow.got, 'port %d: message %d of port %d where %d was due', self.sock.port,
-                  int(n), int(port), flow.got)
-            flow.got += 1
-
-
-def sysctl(ns, n):
-    with ns, open('/proc/sys/net/rds/paths', 'w', encoding='ascii') as f:
-        f.write('%d' % n)
-
-
-class World:
-    """Two hosts; X is the one that dials, unless `swap`."""
-
-    def __init__(self, paths=(8, 8), family=4, swap=False):
-        self.family, self.addr = family, ADDRS[family][::-1] if swap else ADDRS[family]
-        self.ns, self.flows, self.sinks, self.socks = [None, None], [], [], []
-        self.begin(0)
-        self.begin(1)
-        self.link()
-        for i in (0, 1):
-            sysctl(self.ns[i], paths[i])
-
-    def begin(self, i):
-        ip_batch(['netns add ' + NAMES[i]])
-        ip_batch(['link set lo up'], NAMES[i])
-        self.ns[i] = Netns.named(NAMES[i])
-
-    def link(self):
-        ip_batch(['link add e0 netns X type veth peer name e0 netns Y'])
-        for i in (0, 1):
-            tail = '/64 dev e0 nodad' if self.family == 6 else '/24 dev e0'
-            ip_batch(['link set e0 up', 'addr add %s%s' % (self.addr[i], tail)], NAMES[i])
-
-    def end(self, i):
-        self.ns[i].close()
-        ip_batch(['netns del ' + NAMES[i]])
-
-    def restart(self, i, paths, before=lambda: None):
-        """Host i crashes, without a FIN or RST, and comes up; before() is called before its network
-        does."""
-        run('ip', '-n', NAMES[i], 'link', 'del', 'e0')
-        self.end(i)
-        self.begin(i)
-        sysctl(self.ns[i], paths)
-        ip_batch(['addr add %s dev lo' % self.addr[i]], NAMES[i])
-        before()
-        self.link()
-
-    def sock(self, i, **kw):
-        r = Rds(self.ns[i], self.addr[i], rcvbuf=8 << 20, sndbuf=8 << 20, **kw)
-        self.socks.append(r)
-        return r
-
-    def connect(self, i, n=SOCKETS):
-        """n sockets at host i, each of which sends to each of n sockets at the other."""
-        sinks = [Sink(self.sock(1 - i)) for _ in range(n)]
-        for src in [self.sock(i) for _ in range(n)]:
-            for sink in sinks:
-                flow = Flow(src, self.addr[1 - i], sink.sock.port)
-                sink.expect(flow)
-                self.flows.append(flow)
-        self.sinks += sinks
-
-    def take(self):
-        for s in self.sinks:
-            s.take()
-
-    def send_all(self, rounds=1):
-        for _ in range(rounds):
-            for f in self.flows:
-                f.send()
-            self.take()
-
-    def all_here(self):
-        self.take()
-        return all(f.got == f.sent for f in self.flows)
-
-    def arrive(self, what='all messages'):
-        eventually(self.all_here, what, LIMIT)
-
-    def ports(self, i):
-        """Source ports of the connections that host i has dialled, or accepted."""
-        mine = tcp_info(self.ns[i], self.addr[1 - i])
-        return sorted(t.pport if t.lport == RDS_TCP_PORT else t.lport for t in mine)
-
-    def close(self):
-        for r in self.socks:
-            r.close()
-        for i in (0, 1):
-            self.end(i)
-
-
-CASES = []
-
-
-def case(name, *worlds):
-    """Register a case, once for each set of arguments of its world: {suffix: arguments}."""
-    def deco(fn):
-        for tail, kw in (worlds or (('', {}),)):
-            CASES.append(('paths.' + name + tail, fn, kw))
-        return fn
-    return deco
-
-
+CASES = Cases('paths.', World)
+case = CASES.case
 BOTH = (('.dials', {}), ('.answers', {'swap': True}), ('.v6', {'family': 6}))
 
 
@@ -229,8 +86,7 @@ def kill(w):
         if not ports:
             continue
         port = rng.choice(ports)
-        with w.ns[i]:
-            run('ss', '-KtH', 'sport = :%d or dport = :%d' % (port, port))
+        cut(w, i, port)
         killed += 1
         for f in w.flows:
             f.send()
@@ -313,29 +169,194 @@ def fall(w):
     eventually(lambda: len(w.ports(0)) == 1, 'one connection')
 
 
-def main(words):
-    log('seed %d', SEED)
-    todo = [c for c in CASES if not words or any(x in c[0] for x in words)]
-    print('1..%d' % len(todo), flush=True)
-    bad = 0
-    for n, (name, fn, kw) in enumerate(todo, 1):
-        why, world, began = None, None, time.monotonic()
-        try:
-            world = World(**kw)
-            fn(world)
-        except Exception as e:  # pylint: disable=broad-except
-            where = traceback.extract_tb(e.__traceback__)[-1]
-            why = '%s: %s (line %d)' % (type(e).__name__, e, where.lineno)
-            if world:
-                log('connections %s, drops %s', [world.ports(i) for i in (0, 1)],
-                    [drops(x) for x in world.ns])
-        if world:
-            world.close()
-        bad += why is not None
-        print(('not ok %d %s # %s' % (n, name, why)) if why else 'ok %d %s' % (n, name), flush=True)
-        log('%s took %.2f s', name, time.monotonic() - began)
-    return 1 if bad or not todo else 0
+def cut_meanwhile(w, i, port):
+    """As cut(), while messages are sent all the time."""
+    filters = 'sport = :%d or dport = :%d' % (port, port)
+    with subprocess.Popen(['ip', 'netns', 'exec', NAMES[i], 'ss', '-KtH', filters],
+                          stdout=subprocess.DEVNULL) as p:
+        while p.poll() is None:
+            for f in rng.sample(w.flows, len(w.flows) // 4):
+                f.send()
+            w.take()
+
+
+def all_lanes(w):
+    """Flows in both directions over all lanes, each of which has its connection."""
+    w.connect(0)
+    w.connect(1)
+    w.send_all()
+    w.arrive()
+    w.send_all()
+    eventually(lambda: len(w.both()) == 8, 'a connection of each lane', LIMIT)
+    w.send_all()
+    w.arrive()
+
+
+def stall(w, i=0, port=None):
+    """Seconds until all that is sent around the end of a connection, if one ends, has arrived."""
+    w.send_all()
+    began = time.monotonic()
+    if port:
+        cut(w, i, port)
+    for f in w.flows:
+        f.send()
+    w.arrive('all messages of a connection that was cut')
+    return time.monotonic() - began
+
+
+@case('carry', *BOTH)
+def carry(w):
+    """Connections end one after the other and cannot come back: the others carry their lanes, the last
+    one all, and each message arrives once, in order. Then connections are possible again, and all lanes
+    go back."""
+    all_lanes(w)
+    worst = 0
+    with no_dials(w):
+        ports = w.both()
+        rng.shuffle(ports)
+        usual = max(stall(w) for _ in range(8 if ICOUNT else 2))
+        for n, port in enumerate(ports[1:]):
+            worst = max(worst, stall(w, n % 2, port))
+            w.send_all(2)
+            w.arrive()
+            equal(len(w.both()), 7 - n, 'connections')
+        w.send_all(5)
+        w.arrive()
+        bound(worst - usual <= 0.05, 'longest stall %.3f s, %.3f s without an end', worst, usual)
+        # The last one: nothing can go anywhere.
+        cut(w, 0, ports[0])
+        for f in w.flows:
+            f.send()
+    w.arrive('what waited for a connection')
+    for f in w.flows:
+        f.send()
+    eventually(lambda: len(w.both()) == 8, 'all connections', LIMIT)
+    w.send_all(5)
+    w.arrive()
+    log('longest stall %.3f s, %.3f s without an end', worst, usual)
+
+
+@case('carry_storm', *BOTH)
+def carry_storm(w):
+    """Connections are cut at random while dials fail most of the time, so lanes go from carrier to
+    carrier and back at any moment: each message arrives once, in order."""
+    all_lanes(w)
+    for n in range(KILLS // 4):
+        with no_dials(w):
+            for _ in range(rng.randrange(1, 9)):
+                w.send_all(rng.randrange(3))
+                i = rng.randrange(2)
+                ports = w.ports(i)
+                if ports:
+                    cut_meanwhile(w, i, rng.choice(ports))
+        w.take()
+        if rng.randrange(2):
+            w.arrive('all messages of round %d' % n)
+        elif rng.randrange(2):
+            eventually(lambda: w.take() or len(w.both()) > 4, 'more connections', LIMIT)
+    w.arrive()
+    log('%d messages, dropped: %s', sum(f.sent for f in w.flows), w.dropped())
+
+
+@case('flowlets', *BOTH)
+def flowlets(w):
+    """Sockets with one flow each, whose small messages go around the large ones of other flows while
+    connections end: each message arrives once, in order."""
+    all_lanes(w)
+    for i in (0, 1):
+        for _ in range(12):
+            sink = Sink(w.sock(1 - i))
+            flow = Flow(w.sock(i), w.addr[1 - i], sink.sock.port)
+            sink.expect(flow)
+            w.flows.append(flow)
+            w.sinks.append(sink)
+    for n in range(KILLS):
+        for f in rng.sample(w.flows, len(w.flows) // 2):
+            f.send()
+        w.take()
+        ports = w.ports(n % 2)
+        if ports and rng.randrange(3) == 0:
+            cut(w, n % 2, rng.choice(ports))
+        if rng.randrange(3) == 0:
+            w.arrive('all messages of round %d' % n)
+    w.arrive()
+
+
+def sent_over(w, i, port):
+    """Bytes that host i has sent over a connection."""
+    with w.ns[i]:
+        text = run('ss', '-tinH', 'sport = :%d or dport = :%d' % (port, port))
+    return sum(int(n) for n in re.findall(r'bytes_sent:(\d+)', text))
+
+
+@case('maps', ('', {}))
+def maps(w):
+    """Ports of a host change all the time, faster than the peer acknowledges a map: the first lane goes
+    back to its path nonetheless, and the maps with it."""
+    all_lanes(w)
+    full, src = Rds(w.ns[0], w.addr[0], rcvbuf=4096), w.sock(0)
+    w.socks.append(full)
+    for name in NAMES:
+        run('tc', '-n', name, 'qdisc', 'add', 'dev', 'e0', 'root', 'netem', 'delay', '20ms')
+    old = [p for p in w.both() if p % 8 == 0]
+    cut(w, 0, old[0])
+
+    def back():
+        for _ in range(20):
+            while src.send_error(bytes(3000), w.addr[0], full.port) is None:
+                pass
+            while full.recv_now():
+                pass
+        w.take()
+        new = [p for p in w.both() if p % 8 == 0 and p not in old]
+        return new and sent_over(w, 0, new[0]) > 2 * MAP_BYTES
+
+    eventually(back, 'a map over the first path', LIMIT)
+    w.send_all(2)
+    w.arrive()
+
+
+@case('hole', ('.here', {}), ('.there', {'swap': True}), ('.v6', {'family': 6}))
+def hole(w):
+    """What one host sends over a connection is lost from some time on: the other connections carry the
+    lane after the limit of heartbeats. The connection comes back over other ports."""
+    all_lanes(w)
+    worst = 0
+    for n in range(4):
+        port = rng.choice(w.both())
+        with Lost(w, from_port(port), to_port(port), hosts=(n % 2,), hook=('egress', 'ingress')[n // 2]):
+            for f in w.flows:
+                f.send()
+            began = time.monotonic()
+            w.arrive('what one connection swallows')
+            worst = max(worst, time.monotonic() - began)
+            eventually(lambda: len(set(w.both()) - {port}) == 8, 'another connection', LIMIT)
+        w.send_all()
+        w.arrive()
+    bound(worst <= HEARTBEAT * BEATS / 1000 + 0.05, 'longest stall %.3f s', worst)
+    log('longest stall %.3f s, dropped: %s', worst, w.dropped())
+
+
+@case('outage', ('.here', {'paths': (1, 1)}), ('.eight', {}), ('.v6', {'paths': (1, 1), 'family': 6}))
+def outage(w):
+    """The network is away for some time: it is used again within a second."""
+    w.connect(0)
+    w.connect(1)
+    w.send_all(2)
+    w.arrive()
+    worst = 0
+    for seconds in (0.1, 0.3, 0.45, 0.7, 1.1, 1.9, 2.5):
+        with Lost(w, any_kind):
+            for f in w.flows:
+                f.send()
+            time.sleep(seconds)             # the length of the outage, not an order of events
+        began = time.monotonic()
+        w.arrive('all messages after %.1f s without a network' % seconds)
+        took = time.monotonic() - began
+        log('%.2f s without a network: all is there %.2f s later', seconds, took)
+        worst = max(worst, took)
+    bound(worst <= 1, 'longest wait %.2f s after the network is back', worst)
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(CASES.main(sys.argv[1:]))

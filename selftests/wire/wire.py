@@ -2,18 +2,26 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Every statement about RDS/TCP that shows on the wire, in both directions.
 
-Usage: wire.py [WORD...]: only the cases with one of the words in their name.
+Usage: wire.py [WORD...]: only the cases with one of the words in their name; without words all but
+those of wire_blind.py.
 """
 import sys
 
 from lab import Net
 import wirelib
 import wire_ack     # pylint: disable=unused-import
+import wire_carry   # pylint: disable=unused-import
 import wire_format  # pylint: disable=unused-import
 import wire_counted  # pylint: disable=unused-import
 import wire_paths   # pylint: disable=unused-import
+import wire_report  # pylint: disable=unused-import
 import wire_restart  # pylint: disable=unused-import
 import wire_tcp     # pylint: disable=unused-import
+# The last: it makes A and C meet.
+import wire_addrs   # pylint: disable=unused-import
+if sys.argv[1:]:
+    # Only with words: one run does not have enough addresses for all cases.
+    import wire_blind   # pylint: disable=unused-import
 
 if __name__ == '__main__':
     net = Net()

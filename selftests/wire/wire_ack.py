@@ -3,7 +3,8 @@
 import socket
 import struct
 
-from lab import Deadline, Fail, Netns, check, equal, eventually, ifup, ip_batch, log, run, veth_pair
+from lab import (Deadline, Fail, Netns, SLOW, check, equal, eventually, ifup, ip_batch, log, run,
+                 veth_pair)
 from wirelib import (F_RETRANS, INFO6_RECV, INFO6_RETRANS, INFO6_SEND, ROLES, SOL_RDS, case, counters, drops,
                      gen, info, npaths, pattern, queued)
 
@@ -20,8 +21,9 @@ def offer(g, late=False):
 
 def frame(p, what, seconds=3.0):
     """The next frame that is no map."""
+    end = Deadline(seconds)
     while True:
-        m = p.conn.read(seconds)
+        m = p.conn.read(end.left() / SLOW)
         check(m, '%s did not come', what)
         if not m.is_map:
             return m

@@ -230,6 +230,18 @@ def all_dialled(c, g, port):
     return p, paths
 
 
+def over_one(p, r, tag):
+    """All messages of many flows come over path 0."""
+    for i in range(MANY):
+        r.send(b'%s %d' % (tag, i), p.addr, 4000 + i)
+    got = set()
+    while len(got) < MANY:
+        m = p.conn.read()
+        check(m, '%d of %d messages came', len(got), MANY)
+        if m.dport >= 4000:
+            got.add(m.data)
+
+
 @case('wire.counted_astray', stacks=OURS_ONLY)
 def counted_astray(c):
     """Path 3 comes alone, and A takes it for path 0 after a while. When the peer turns out to count
@@ -320,14 +332,7 @@ def counted_replaced_astray(c):
     p.conn.wait_closed()
     p.conn.close()
     p.conn = p.open_client(3)
-    for i in range(MANY):
-        r.send(b'h %d' % i, p.addr, 4000 + i)
-    got = set()
-    while len(got) < MANY:
-        m = p.conn.read()
-        check(m, '%d of %d messages came', len(got), MANY)
-        if m.dport >= 4000:
-            got.add(m.data)
+    over_one(p, r, b'h')
 
 
 @case('wire.counted_knocks', stacks=OURS_ONLY)

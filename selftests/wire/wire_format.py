@@ -285,6 +285,24 @@ def map_monitor(c):
     check(not src, 'a notification has no source, not %r', src)
 
 
+@case('wire.map_frees_none', ['server'])
+def map_frees_none(c, role, family):
+    """Maps in which the port stays congested wake no monitor of it."""
+    p = c.peer(role, family)
+    r = c.rds()
+    r.s.setsockopt(SOL_RDS, RDS_CONG_MONITOR, 1)
+    p.send_map(bitmap(4000))
+    p.ping()
+    equal(r.send_error(b'x', p.addr, 4000), 'ENOBUFS', 'send')
+    for ports in ((4000,), (4000, 4001), (4000,)):
+        p.send_map(bitmap(*ports))
+        p.ping()
+        equal(r.recv_now(ctl=256), None, 'notification of a map with %s' % (ports,))
+    p.send_map(bitmap())
+    data, _ = r.recv(ctl=256)
+    equal((data, len(r.anc)), (b'', 1), 'notification')
+
+
 @case('wire.map_survives_loss', ROLES)
 def map_survives_loss(c, role, family):
     """A peer's map stays in force when the connection is lost, until the peer's next map.

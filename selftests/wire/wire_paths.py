@@ -6,7 +6,7 @@ from lab import check, equal
 from wire_ack import OURS_ONLY, ack, frame
 from wirelib import Closed, F_RETRANS, case, drops, gen, npaths, pattern
 
-ACK, PATHS = 0x100, 0x400
+ACK, PATHS, LANES = 0x100, 0x400, 0x800
 FLOWS = 24
 # So many flows use each of eight lanes.
 MANY = 200
@@ -26,10 +26,19 @@ def several(c, n=8):
     c.stack.callback(write, 1)
 
 
-def greeting(m, index):
+def greeting(m, index, caps=ACK | PATHS | LANES):
     """A's handshake tells the index of its path."""
     equal((m.seq, m.sport, m.dport), (0, 1, 0), 'the handshake')
-    equal(m.ext[8:15].hex(), '08000700%02x0500' % index, 'its last elements')
+    equal(m.ext[8:15].hex(), '08000700%02x%04x' % (index, caps), 'its last elements')
+
+
+def dialled(c):
+    """A peer that A, which has several paths, has dialled and greeted over path 0."""
+    several(c)
+    p = c.peer('server')
+    p.auto = False
+    greeting(frame(p, 'the handshake'), 0)
+    return p
 
 
 class Path:
@@ -55,10 +64,7 @@ def further(p, n):
 @case('wire.paths_fence', stacks=OURS_ONLY)
 def paths_fence(c):
     """What other lanes carry waits until the first has delivered what was sent before."""
-    several(c)
-    p = c.peer('server')
-    p.auto = False
-    greeting(frame(p, 'the handshake'), 0)
+    p = dialled(c)
     r = c.rds(sndbuf=1 << 20)
     for i in range(FLOWS):
         r.send(pattern(3000, i), p.addr, 4000 + i)
@@ -146,10 +152,7 @@ def paths_misplaced(c):
 @case('wire.paths_none', stacks=OURS_ONLY)
 def paths_none(c):
     """A peer that leaves the index out has one path, whatever the ports."""
-    several(c)
-    p = c.peer('server')
-    p.auto = False
-    greeting(frame(p, 'the handshake'), 0)
+    p = dialled(c)
     p.send(0, 1, ext=npaths(8) + gen(72) + struct.pack('>BI', 7, ACK), seq=0, ack=0)
     r = c.rds(sndbuf=1 << 20)
     for i in range(FLOWS):

@@ -7,14 +7,15 @@ import errno
 import os
 import random
 import select
+import signal
 import socket
 import struct
 import sys
 import time
 import traceback
 
-from lab import (A4, A6, Deadline, Fail, RDS_TCP_PORT, SLOW, STACK, check, equal, libc, libc_call,
-                 log)
+from lab import (A4, A6, Deadline, Fail, ICOUNT, RDS_TCP_PORT, SLOW, STACK, check, equal, libc,
+                 libc_call, log, sock_destroy)
 
 AF_RDS = 21
 SOL_RDS = 276
@@ -193,6 +194,19 @@ def tcp_info(ns, peer):
         if pa == socket.inet_pton(family, peer):
             out.append(TcpInfo(lport, peer, pport, hdr, data))
     return out
+
+
+def kill_tcp(ns, peer, port):
+    """End this peer's connection that has the port at either end, as `ss -K` does: the peer gets a RST.
+
+    Starting ss means hundreds of reads from the host, for which a guest's clock that counts
+    instructions runs ahead.
+    """
+    family, layout = (socket.AF_INET6, '>16sH16sH') if ':' in peer else (socket.AF_INET, '>4sH4sH')
+    for r in info(ns, INFO6_TCP if ':' in peer else INFO_TCP):
+        la, lport, pa, pport = struct.unpack_from(layout, r)
+        if pa == socket.inet_pton(family, peer) and port in (lport, pport):
+            sock_destroy(ns, family, (la, lport), (pa, pport))
 
 
 def queued(ns, what, peer):
@@ -674,6 +688,15 @@ def judge_quiet(net, n, prefix):
     return bool(late)
 
 
+# Seconds after which a case cannot end any more, before SLOW
+CASE_LIMIT = 60
+
+
+def too_long(_signum, _frame):
+    """SIGALRM: a case waits for ever, or goes round in a circle; its place is in the traceback."""
+    raise Fail('the case did not end within %d s' % (CASE_LIMIT * SLOW))
+
+
 def run_cases(net, argv=(), each=None, more=0):
     """Run the cases (only those with a word of argv in their name); return the exit status. The plan
     includes that many more results, which the caller prints."""
@@ -683,9 +706,11 @@ def run_cases(net, argv=(), each=None, more=0):
     print('1..%d' % (len(todo) + 1 + more), flush=True)
     bad = 0
     t_all = time.monotonic()
+    signal.signal(signal.SIGALRM, too_long)
     for n, c in enumerate(todo, 1):
         ctx, t0, why = Ctx(net, c), time.monotonic(), None
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0 if ICOUNT else CASE_LIMIT * SLOW)
             with ctx.stack:
                 c.fn(ctx, **c.kw)
             if each:
@@ -695,6 +720,7 @@ def run_cases(net, argv=(), each=None, more=0):
             where = [f for f in traceback.extract_tb(e.__traceback__) if '/wire/' in f.filename]
             why += ' (%s)' % ', '.join('%s:%d' % (os.path.basename(f.filename), f.lineno)
                                        for f in where[-4:])
+        signal.setitimer(signal.ITIMER_REAL, 0)
         took = time.monotonic() - t0
         print(('not ok %d %s # %s' % (n, c.name, why.replace('\n', ' '))) if why
               else 'ok %d %s' % (n, c.name), flush=True)

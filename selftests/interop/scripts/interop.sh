@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# interop.sh STACK_A STACK_B [PATHS USED]: runs in both guests; ping, exchange, congestion and forced
-# resets over IPv4 and IPv6. With PATHS ours has so many paths, several flows use them, and there are
+# interop.sh STACK_A STACK_B [PATHS USED [old|lossy]]: runs in both guests; ping, exchange,
+# congestion and forced resets over IPv4 and IPv6. With PATHS ours has so many paths, several flows use them, and there are
 # USED connections. After a reset a message from ours to in-tree may be missing only if in-tree's TCP
 # had acknowledged it; one from in-tree to ours only if our TCP had not, because in-tree sometimes
 # does not retransmit such a message. rds-xchg watches the acknowledgements on the wire.
+# old: ours has PATHS with a peer that does not show which path a connection is, too. There are no
+# resets then, as in-tree mixes up the paths after some of them, and no congestion, as in-tree sends
+# its maps over any path and an older one can arrive last: lossy does them all the same.
 set -u
 . selftests/lib/lib.sh
 
@@ -47,7 +50,10 @@ paths=${3:-1} used=${4:-1} streams=''
 if [ "$paths" != 1 ]; then
 	streams='--streams 16' count=$((count / 8)) reset_count=$((reset_count / 4))
 	case "$RDS_STACK" in
-	ours*) echo "$paths" >/proc/sys/net/rds/paths ;;
+	ours*)
+		echo "$paths" >/proc/sys/net/rds/paths
+		[ "${5:-}" = '' ] || echo "$paths" >/proc/sys/net/rds/paths_old
+		;;
 	esac
 fi
 
@@ -80,8 +86,11 @@ paths_used() {
 	fi
 }
 
-# Four results for each family, five with several paths
-if [ "$paths" = 1 ]; then plan $((2 * 4)); else plan $((2 * 5)); fi
+# Four results for each family, five with several paths, three with old
+results=4
+[ "$paths" = 1 ] || results=5
+[ "${5:-}" != old ] || results=3
+plan $((2 * results))
 modprobe -q tcp_diag || :
 barrier up 90
 for fam in 4 6; do
@@ -100,6 +109,7 @@ for fam in 4 6; do
 	check "interop.v$fam.exchange" run_xchg "interop.v$fam.exchange" $((base + 30)) \
 		--count $count --seed $((fam * 1000 + 1)) $streams $big
 	paths_used "$peer"
+	[ "${5:-}" != old ] || continue
 	check "interop.v$fam.congestion" congestion
 	check "interop.v$fam.resets" run_xchg "interop.v$fam.resets" $((base + 60)) $big \
 		--count $reset_count --seed $((fam * 1000 + 3)) --max-bytes 4000000000 \

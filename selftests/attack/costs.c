@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * rds-costs LOCAL PEER: what do the calls of one socket cost beside what others
+ * have waiting? PEER never answers, so that messages to it wait. For a guest
+ * whose clock counts instructions.
+ */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "rdstest.h"
+
+#define FEW	10
+#define MANY	100000
+#define SOCKETS	30000
+#define CALLS	20
+
+static union addr self, peer;
+
+/* Let another socket have so many messages to the peer. */
+static void wait_there(int fd, unsigned int nr)
+{
+	while (nr--) {
+		if (sendto(fd, "x", 1, MSG_DONTWAIT, &peer.sa,
+			   addr_len(&peer)) != 1)
+			die("sendto: %m, %u to go", nr);
+	}
+}
+
+static void cancel(int fd)
+{
+	if (setsockopt(fd, SOL_RDS, RDS_CANCEL_SENT_TO, &peer.in,
+		       sizeof(peer.in)))
+		die("RDS_CANCEL_SENT_TO: %m");
+}
+
+/* Nanoseconds of a call, on average */
+static long cancel_ns(void)
+{
+	int fd = rds_bound(&self, 0);
+	long ns = now_ns();
+
+	for (int i = 0; i < CALLS; i++)
+		cancel(fd);
+	ns = now_ns() - ns;
+	close(fd);
+	return ns / CALLS;
+}
+
+/* The same for sockets that had a message there */
+static long close_ns(void)
+{
+	long ns = 0;
+
+	for (int i = 0; i < CALLS; i++) {
+		int fd = rds_bound(&self, 0);
+
+		wait_there(fd, 1);
+		cancel(fd);
+		ns -= now_ns();
+		close(fd);
+		ns += now_ns();
+	}
+	return ns / CALLS;
+}
+
+/*
+ * Bind sockets whose addresses and ports a fixed hash of both, the exclusive or
+ * of the address and of the port shifted by 7, would put where the victim is.
+ */
+static void collide(const union addr *victim, unsigned int nr)
+{
+	const uint32_t host = ntohl(victim->in.sin_addr.s_addr);
+	unsigned int bits;
+
+	for (bits = 2; nr && bits < 0x10000; bits += 2) {
+		uint32_t low = bits << 7;
+		union addr a = addr_v4(host ^ (low >> 8 & 0xff) << 16 ^
+					       (low >> 16 & 0xff) << 8,
+				       0);
+
+		a.in.sin_port = victim->in.sin_port ^ bits;
+		if (addr_port(&a) < 2)
+			continue;
+		rds_bound(&a, 0);
+		nr--;
+	}
+	if (nr)
+		die("%u more sockets wanted", nr);
+}
+
+/* Nanoseconds of a message to the victim and of its way to the program */
+static long message_ns(int from, int to, const union addr *victim)
+{
+	char text[64] = "", got[64];
+	long ns = now_ns();
+
+	for (int i = 0; i < 10 * CALLS; i++) {
+		if (sendto(from, text, sizeof(text), 0, &victim->sa,
+			   addr_len(victim)) != sizeof(text) ||
+		    recv(to, got, sizeof(got), 0) != sizeof(got))
+			die("message: %m");
+	}
+	return (now_ns() - ns) / (10 * CALLS);
+}
+
+/* At most 1.3 times as much, and a microsecond for what varies. */
+static void judge(const char *what, const char *beside, long few, long many)
+{
+	ktap_ok(many <= few * 13 / 10 + 1000,
+		"attack.cost.%s # %ld ns, and %ld beside %s", what, few, many,
+		beside);
+}
+
+static void messages_of_others(void)
+{
+	long cancels[2], closes[2];
+	int other = rds_bound(&self, 0);
+
+	rds_buffers(other, 4 * MANY);
+	wait_there(other, FEW);
+	cancel_ns();
+	cancels[0] = cancel_ns();
+	closes[0] = close_ns();
+	wait_there(other, MANY - FEW);
+	cancels[1] = cancel_ns();
+	closes[1] = close_ns();
+	judge("cancel", "100000 messages of another socket", cancels[0],
+	      cancels[1]);
+	judge("close", "100000 messages of another socket", closes[0],
+	      closes[1]);
+}
+
+static void colliding_sockets(void)
+{
+	const union addr victim = addr_of("127.0.0.1", 4000),
+			 any = addr_of("127.0.0.1", 0);
+	struct rlimit files = { 2 * SOCKETS, 2 * SOCKETS };
+	int to = rds_bound(&victim, 0), from = rds_bound(&any, 0);
+	long few, many;
+
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		die("setrlimit: %m");
+	message_ns(from, to, &victim);
+	few = message_ns(from, to, &victim);
+	collide(&victim, SOCKETS);
+	many = message_ns(from, to, &victim);
+	judge("collide", "30000 sockets that were to collide", few, many);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 3)
+		return 2;
+	self = addr_of(argv[1], 0);
+	peer = addr_of(argv[2], 4000);
+	ktap_plan(3);
+	messages_of_others();
+	colliding_sockets();
+	return ktap_exit();
+}

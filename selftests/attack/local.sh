@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Unprivileged processes of this host make the kernel hold memory (rds-hoard): who is charged, and
+# when is it given back? In-tree is measured, for comparison, and not judged.
+. selftests/lib/lib.sh
+
+group=/run/cgroup/attack
+out=/run/hoard.out
+hoard=''
+
+charges() { awk -v k="$1" '$1 == k { print $2 }' $group/memory.stat; }
+slab() { awk '/^Slab:/ { print $2 }' /proc/meminfo; }
+held() { awk -v k="$1" '$1 == k { print $2 }' /proc/net/rds/held; }
+
+# begin WAY NUMBER: start an attack within the cgroup; returns when it holds what it can
+begin() {
+	mkfifo /run/hoard.in
+	sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - $group "$RDS_BIN/rds-hoard" "$@" \
+		</run/hoard.in >$out 2>&1 &
+	hoard=$!
+	exec 9>/run/hoard.in
+	wait_for 60 grep -q ^holds $out
+}
+
+# end: end the attack; its sockets are closed on return
+end() {
+	exec 9>&-
+	wait $hoard
+	rm -f /run/hoard.in
+}
+
+no_more_than() { [ "$(held "$1")" -le "$2" ]; }
+
+# judge NAME CMD...: a result for ours
+judge() {
+	[ "$RDS_STACK" != ours ] || check "$@"
+}
+
+# Loopback to many addresses: each connection is charged to who sends, and all are gone 15 s after
+# the socket.
+connections() {
+	_number=20000 _slab=$(slab)
+	[ "$RDS_STACK" != ours ] || _before=$(held connections)
+	check attack.connections.made begin connections $_number
+	_got=$(sed -n 's/^holds //p' $out)
+	_charged=$(charges slab) _slab=$((($(slab) - _slab) * 1024))
+	echo "# connections: $_got of $_number, $_slab bytes of slab more, $_charged charged"
+	if [ "$RDS_STACK" = ours ]; then
+		_more=$(($(held connections) - _before))
+		echo "# connections: $_more held"
+		# Else there is nothing to charge, and nothing to give back.
+		check attack.connections.held test $_more -ge $((_number * 9 / 10))
+		check attack.connections.charged test "$_charged" -ge $((_slab / 10 * 9))
+	fi
+	end
+	judge attack.connections.gone wait_for 15 no_more_than connections "${_before:-0}"
+	echo "# connections: $((($(slab) * 1024 - _slab) / 1024)) KiB of slab afterwards"
+}
+
+results=1
+[ "$RDS_STACK" != ours ] || results=4
+plan $results
+# The guest may have run this before.
+mkdir -p /run/cgroup
+mountpoint -q /run/cgroup || mount -t cgroup2 none /run/cgroup
+echo +memory >/run/cgroup/cgroup.subtree_control && mkdir -p $group || { echo "# no cgroup"; exit 1; }
+connections
+if [ "$RDS_STACK" = ours ]; then
+	[ -d /sys/class/net/d0 ] || ip link add d0 type dummy
+	ip addr replace 10.66.0.1/24 dev d0 && ip addr replace 10.66.0.2/24 dev d0 && ip link set d0 up
+	"$RDS_BIN/rds-idlewake" 10.66.0.1 10.66.0.2 || LIB_FAILED=1
+fi
+exit $LIB_FAILED

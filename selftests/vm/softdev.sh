@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# softdev.sh siw|rxe K [VARIANT]   print the path of the driver's module for kernel K (6.12, 6.1, 7.3,
+#                                  debug); build it unless it exists
+#
+# siw is the kernel's. With VARIANT netns it is altered by siw-netns.sed and serves the namespace of
+# its interface, with late by siw-late.sed and can lose a wakeup. rxe is built with VARIANT late only:
+# rxe-late.sed makes it queue packets late; Debian's kernels have the unaltered one.
+#
+# Debian's kernels do not have siw. The source is taken from the linux-source package of the same
+# version as the kernel and built out of tree; the debug kernel's build includes siw.
+# build/kernel/K/siw-src and rxe-src keep the source.
+set -eu
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=$("$top/selftests/vm/build-dir.sh")
+usage="usage: softdev.sh siw|rxe KERNEL [VARIANT]"
+drv=${1:?$usage} K=${2:?$usage} name=$1${3:+-$3}
+case "$drv" in
+siw)	module=siw config=CONFIG_RDMA_SIW altered=siw_cm.c ;;
+rxe)	module=rdma_rxe config=CONFIG_RDMA_RXE altered="rxe_recv.c rxe_qp.c" ;;
+*)	echo "$usage" >&2; exit 2 ;;
+esac
+fetch=$top/selftests/vm/fetch.sh
+kdir=$("$fetch" --kdir "$K")
+base=$build/kernel/$K
+
+src=$base/$drv-src
+dir=$build/mod/$K/$name
+
+# Set src, the folder of the source, and version. The debug kernel's tree has the source of siw.
+if [ "$K" = debug ]; then
+	"$fetch" debug
+	if [ "$name" = siw ]; then
+		ls "$base/root/lib/modules/$("$fetch" --release debug)"/kernel/drivers/infiniband/sw/siw/siw.ko*
+		exit
+	fi
+	src=$kdir/drivers/infiniband/sw/$drv
+	version=$("$fetch" --release debug)
+else
+	# The version of the image's package, out of the file name NAME_VERSION_ARCH.deb
+	version=$(basename "$("$fetch" --deb "$K")" | cut -d _ -f 2)
+fi
+package=linux-source-$K
+# apt needs the package lists of the Debian release that the kernel comes from.
+[ ! -e "$base/apt.conf" ] || export APT_CONFIG="$base/apt.conf"
+
+mkdir -p "$dir" "$base"
+exec 9>"$base/$drv.lock"
+flock 9
+
+download() {
+	apt-get -q -o APT::Sandbox::User=root download "$package=$version" </dev/null >"$base/download.log" 2>&1
+}
+
+unpack() {
+	echo "$name: fetching $package $version" >&2
+	rm -rf "$src" "$base/$drv-deb"
+	mkdir -p "$base/$drv-deb" "$src"
+	cd "$base/$drv-deb"
+	download || { apt-get -q update </dev/null >/dev/null 2>&1; download; } || {
+		cat "$base/download.log" >&2
+		echo "$name: cannot download $package=$version" >&2
+		exit 1
+	}
+	dpkg-deb --fsys-tarfile ./*.deb | tar -xO --wildcards '*.tar.xz' | xz -dc -T2 |
+		tar -x -C "$src" --strip-components=5 --wildcards "*/drivers/infiniband/sw/$drv"
+	cd "$top"
+	rm -rf "$base/$drv-deb"
+	echo "$version" >"$src/.version"
+}
+
+[ "$K" = debug ] || [ "$(cat "$src/.version" 2>/dev/null)" = "$version" ] || unpack
+[ "$name" = "$drv" ] || version="$version $(cksum <"$top/selftests/vm/$name.sed")"
+if [ ! -e "$dir/$module.ko" ] || [ "$(cat "$dir/.version" 2>/dev/null)" != "$version" ]; then
+	cp "$src"/*.[ch] "$src/Makefile" "$dir/"
+	[ "$name" = "$drv" ] || (cd "$dir" && sed -i -f "$top/selftests/vm/$name.sed" $altered)
+	if ! nice "$top/selftests/vm/kmake.sh" "$K" M="$dir" "$config=m" modules \
+		>"$dir/build.log" 2>&1; then
+		grep -E 'error|Error' "$dir/build.log" | head -n 20 >&2
+		echo "$name: does not build for $K, see $dir/build.log" >&2
+		exit 1
+	fi
+	echo "$version" >"$dir/.version"
+fi
+echo "$dir/$module.ko"
