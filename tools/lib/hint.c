@@ -95,6 +95,10 @@ void rt_hint_socket(int err)
 		fprintf(stderr,
 			"hint: the RDS modules are not loaded: modprobe rds_tcp, "
 			"or modprobe rds_rdma for RDMA\n");
+	else if (err == EACCES)
+		fprintf(stderr,
+			"hint: /proc/sys/net/rds/access does not let this "
+			"process use RDS here\n");
 }
 
 void rt_hint_transport(int err, int transport)
