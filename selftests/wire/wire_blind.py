@@ -210,8 +210,9 @@ def blind_zero(c):
     p, paths = server(c, 4)
     r = c.rds(sndbuf=1 << 20)
     lanes = spread(p, paths, r, b'c')
-    paths[2].conn.reset()
+    # Path 2, lost first, would dial before path 0 is lost.
     p.conn.reset()
+    paths[2].conn.reset()
     p.open()
     p.seq = 0
     equal(p.name[1] % 8, 0, 'path that dials first')
@@ -375,7 +376,8 @@ def blind_replaced(c):
     p, paths = server(c)
     r = c.rds(sndbuf=1 << 20)
     spread(p, paths, r, b'm')
-    for q in list(paths.values()) + [p]:
+    # Another path, lost first, would dial before path 0 is lost.
+    for q in [p] + list(paths.values()):
         q.conn.reset()
     p.open()
     p.seq = 0

@@ -432,12 +432,13 @@ class Peer:
         return self
 
     def open_client(self, seconds):
-        # A path in teardown refuses the newcomer; a dialler has to try again.
+        # A path in teardown refuses the newcomer; a dialler has to try again. A host with several paths
+        # says nothing for 0.5 s to one that it does not know and that is not at the port of path 0.
         end = Deadline(seconds)
         while True:
             conn = self.dial_patiently(end.left() / SLOW)
             try:
-                conn.fill(48, Deadline(0.5))
+                conn.fill(48, Deadline(2.0))
                 return conn
             except (Closed, TimeoutError) as e:
                 check(not end.over(), 'A does not let us in: %r', e)

@@ -233,8 +233,12 @@ unsigned long rds_parked_judge(struct rds_cpath *cp)
 	lockdep_assert_held(&cp->ctl);
 	if (!cp->probing) {
 		cp->probe_until = jiffies + PROBE_TIME;
-		rds_txq_probe(&cp->txq);
+		/*
+		 * First: a sender may transmit the probe, and the peer
+		 * acknowledge it, before this goes on.
+		 */
 		WRITE_ONCE(cp->probing, true);
+		rds_txq_probe(&cp->txq);
 		rds_cpath_kick(cp);
 	} else if (rds_txq_probe_acked(&cp->txq)) {
 		WRITE_ONCE(cp->probing, false);

@@ -344,6 +344,15 @@ unsigned long rds_conn_await_answer(struct rds_cpath *cp)
 	return 0;
 }
 
+/* The probe may have been acknowledged, see rds_parked_judge(). */
+static void conn_probe_acked(struct rds_path *path)
+{
+	struct rds_cpath *cp = rds_to_cpath(path);
+
+	if (unlikely(READ_ONCE(cp->probing)))
+		rds_cpath_control(cp, 0);
+}
+
 void rds_conn_acked(struct rds_path *path, unsigned int lane, u64 seq, u64 pos)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
@@ -354,9 +363,8 @@ void rds_conn_acked(struct rds_path *path, unsigned int lane, u64 seq, u64 pos)
 		return;
 	if (rds_txq_acked(&cp->txq, seq, pos))
 		rds_cpath_kick(cp);
-	/* The probe may have been acknowledged, see rds_parked_judge(). */
-	if (pos && unlikely(READ_ONCE(cp->probing)))
-		rds_cpath_control(cp, 0);
+	if (pos)
+		conn_probe_acked(&cp->pub);
 }
 
 void rds_path_acked(struct rds_path *path, u64 pos)
@@ -509,6 +517,7 @@ static struct rds_message *conn_make(struct rds_path *path, unsigned int what)
 const struct rds_txq_ops rds_conn_txq_ops = {
 	.make		= conn_make,
 	.at_fence	= rds_lanes_at_fence,
+	.probe_acked	= conn_probe_acked,
 };
 
 const struct rds_txq_ops rds_conn_mapless_txq_ops = {

@@ -37,11 +37,16 @@ struct rds_txq;
  * @at_fence: called under the lock of the queue when no message is left that
  *	goes before those of other lanes, and when the lane can return to its
  *	path; may not sleep
+ * @probe_acked: called under the lock of the queue when the transport has
+ *	reported the acknowledgement of a probe before it returned from the call
+ *	that sent the probe: rds_txq_probe_acked() did not know of it yet; may
+ *	not sleep.  The operation is NULL if `make` is.
  */
 struct rds_txq_ops {
 	struct rds_message	*(*make)(struct rds_path *path,
 					 unsigned int what);
 	void			(*at_fence)(struct rds_path *path);
+	void			(*probe_acked)(struct rds_path *path);
 };
 
 /*

@@ -294,8 +294,12 @@ static bool txq_make_due(struct rds_txq *txq)
 /* The transport has taken a message of the queue's own. */
 static void txq_sent_once(struct rds_txq *txq, const struct rds_message *m)
 {
-	if (m->flags & RDS_MSG_PROBE)
+	lockdep_assert_held(&txq->lock);
+	if (m->flags & RDS_MSG_PROBE) {
 		txq->map_end = m->tx.end;
+		if (txq->una >= m->tx.end)
+			txq->ops->probe_acked(txq->path);
+	}
 	if (m == txq->map) {
 		txq->map_pos = m->tx.end;
 		txq->map = NULL;
