@@ -18,6 +18,7 @@
 #include "proto/plat.h"
 #include "sock/calls.h"
 #include "sock/state.h"
+#include "sock/table.h"
 #include "transport/loop/loop.h"
 #include "xprt/registry.h"
 #include "xprt/use.h"

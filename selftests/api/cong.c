@@ -125,6 +125,28 @@ static void emptied(const struct api_case *c)
 	r("drained", probe(&l));
 }
 
+/*
+ * The memory of small messages counts, behind their bytes: with a receive
+ * buffer of 100000 bytes 4000 of one byte congest no port, and 6000 do.
+ */
+static void small(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	int i;
+
+	need(!set_int(l.rx, SOL_SOCKET, SO_RCVBUF, 100000));
+	for (i = 0; i < 4000; i++)
+		need(send_to(l.tx, &l.to, 1, 0) == 1);
+	r("some", probe(&l));
+	/* All are accepted until the sender hears of it. */
+	for (i = 0; i < 2000; i++)
+		send_to(l.tx, &l.to, 1, MSG_DONTWAIT);
+	r("many", probe(&l));
+	while (recv(l.rx, &i, sizeof(i), MSG_DONTWAIT) >= 0)
+		;
+	r("drained", probe(&l));
+}
+
 /* The limit drops no message: those under way are queued beyond it. */
 static void never_dropped(const struct api_case *c)
 {
@@ -141,7 +163,10 @@ static void never_dropped(const struct api_case *c)
 	r("same", filled(b, 100000, 100000));
 }
 
-/* Sockets bound to 127/8 or ::1 never congest. */
+/*
+ * The receive buffer does not congest sockets bound to 127/8 or ::1. The memory
+ * of their messages does: see attack.messages of selftests/attack.
+ */
 static void loopback(const struct api_case *c)
 {
 	struct link l = small_link(c->num);
@@ -369,6 +394,10 @@ const struct api_case cong_cases[] = {
 	  "over=ENOBUFS half=ENOBUFS drained=0", .num = TCP4 },
 	{ "cong.emptied.self4", emptied, "over=0 half=0 drained=0",
 	  "over=ENOBUFS half=ENOBUFS drained=0", .num = SELF4 },
+	{ "cong.small.tcp4", small, "some=0 many=0 drained=0",
+	  "some=0 many=ENOBUFS drained=0", .num = TCP4 },
+	{ "cong.small.self4", small, "some=0 many=0 drained=0",
+	  "some=0 many=ENOBUFS drained=0", .num = SELF4 },
 	FOUR("never_dropped", never_dropped, "big=100000 over=ENOBUFS recv=100000 same=1"),
 	{ "cong.loopback.lo4", loopback, "0-19:1000", .num = LO4 },
 	{ "cong.loopback.lo6", loopback, "0-19:1000", .num = LO6 },

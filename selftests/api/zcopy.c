@@ -255,6 +255,38 @@ static void unwritten(const struct api_case *c)
 	rx_note("again", &x);
 }
 
+/*
+ * A few bytes of each of many pages, within this host: the receiver gets copies
+ * of the pages, and the port is congested by their memory.
+ */
+#define PIECES	520
+
+static void scattered(const struct api_case *c)
+{
+	struct link l = zlink(c->num);
+	struct iovec iov[PIECES];
+	struct ctl cookie = { 0 };
+	struct msghdr m = { .msg_name = &l.to,
+			    .msg_namelen = addr_len(&l.to),
+			    .msg_iov = iov,
+			    .msg_iovlen = PIECES,
+			    .msg_control = cookie.b };
+	char *p = pages(PIECES);
+	uint32_t n = 1;
+	ssize_t sent;
+	int i;
+
+	for (i = 0; i < PIECES; i++)
+		iov[i] = (struct iovec){ p + i * 4096, 4 };
+	ctl_add(&cookie, SOL_RDS, RDS_CMSG_ZCOPY_COOKIE, &n, sizeof(n));
+	m.msg_controllen = cookie.len;
+	for (i = 0; i < 3; i++) {
+		sent = sendmsg(l.tx, &m, MSG_ZEROCOPY | MSG_DONTWAIT);
+		sweep(i, sent < 0 ? -errno : sent);
+	}
+	sweep_end("sent");
+}
+
 static void peeked(const struct api_case *c)
 {
 	struct link l = zlink(c->num);
@@ -497,6 +529,8 @@ const struct api_case zcopy_cases[] = {
 	  "num=1 cookie=1 rest=0 again=EAGAIN", .num = TCP6 },
 	{ "zcopy.completed.self4", completed, "send=40960 recv=40960/16 same=1 done=0/0:276.13(36) "
 	  "num=1 cookie=1 rest=0 again=EAGAIN", .num = SELF4 },
+	{ "zcopy.scattered.self4", scattered, "sent=0-2:2080", "sent=0:2080,1-2:ENOBUFS",
+	  .num = SELF4 },
 	THREE("many.CVE-2023-1078", many, "total=20 over=0 left=EAGAIN"),
 	{ "zcopy.with_data.self4", with_data, "recv=4/16:276.13(36) cookie=6 again=EAGAIN",
 	  .num = SELF4 },

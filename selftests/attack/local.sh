@@ -57,14 +57,35 @@ connections() {
 	echo "# connections: $((($(slab) * 1024 - _slab) / 1024)) KiB of slab afterwards"
 }
 
+# messages NAME NUMBER SIZE EACH: a socket of a loopback address that never reads. The messages, of
+# EACH bytes of memory, hold twice the receive buffer, which is 8 MiB, and at most one message more; the
+# sender's cgroup pays for them; and all is well when the reader returns.
+messages() {
+	_kernel=$(charges kernel)
+	begin messages "$2" "$3" || LIB_FAILED=1
+	_got=$(sed -n 's/^holds //p' $out)
+	_held=$((_got * $4)) _charged=$(($(charges kernel) - _kernel))
+	echo "# messages.$1: $_got of $2 of $3 bytes, $_held bytes held, $_charged charged"
+	judge "attack.messages.$1.bounded" test $_held -le $(((16 << 20) + $4)) -a $_held -ge $((15 << 20))
+	judge "attack.messages.$1.charged" test $_charged -ge $((_held / 10 * 9))
+	if [ "$RDS_STACK" = ours ]; then
+		echo >&9
+		check "attack.messages.$1.again" wait_for 30 grep -q "^again 1" $out
+	fi
+	end
+}
+
 results=1
-[ "$RDS_STACK" != ours ] || results=4
+[ "$RDS_STACK" != ours ] || results=10
 plan $results
 # The guest may have run this before.
 mkdir -p /run/cgroup
 mountpoint -q /run/cgroup || mount -t cgroup2 none /run/cgroup
 echo +memory >/run/cgroup/cgroup.subtree_control && mkdir -p $group || { echo "# no cgroup"; exit 1; }
+sysctl -q -w net.core.rmem_max=$((4 << 20))
 connections
+messages large 8000 8000 8320
+messages small 200000 1 320
 if [ "$RDS_STACK" = ours ]; then
 	[ -d /sys/class/net/d0 ] || ip link add d0 type dummy
 	ip addr replace 10.66.0.1/24 dev d0 && ip addr replace 10.66.0.2/24 dev d0 && ip link set d0 up

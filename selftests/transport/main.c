@@ -227,7 +227,7 @@ static bool fill(struct rds_incoming *inc, const struct rds_tx_msg *m)
 
 			if (!page)
 				return false;
-			if (!rds_rx_add_page(inc, page, off, len)) {
+			if (!rds_rx_add_page(inc, page, off, len, len)) {
 				put_page(page);
 				return false;
 			}

@@ -378,6 +378,22 @@ def map_newest_last(c, role, family):
     equal(map_ports(p.maps[-1]), [], 'ports marked in the last map')
 
 
+@case('wire.map_not_for_segments', ('server',), stacks=('ours',))
+def map_not_for_segments(c, role, family):
+    """A message that comes in segments of three bytes holds little more than its bytes: it does not
+    congest the port. What referred to each segment would hold 2 MiB, and 512 KiB may wait."""
+    p = c.peer(role, family)
+    r = c.rds(rcvbuf=20000)
+    p.settle()
+    seen = len(p.maps)
+    frame_ = p.frame(4000, r.port, pattern(6000))
+    for i in range(0, len(frame_), 3):
+        p.conn.write(frame_[i:i + 3])
+    p.settle()
+    equal(len(p.maps), seen, 'maps sent')
+    r.expect(pattern(6000))
+
+
 @case('wire.map_to_all')
 def map_to_all(c):
     """A flip goes to every connection of the address, and a newcomer's first map shows it."""

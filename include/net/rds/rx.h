@@ -119,7 +119,8 @@ void *rds_rx_buffer(struct rds_incoming *inc);
 /**
  * rds_rx_add_skb - append a range of a socket buffer to the payload
  * @inc: message without a buffer
- * @skb: source; the message keeps a clone of it
+ * @skb: source; the message keeps a clone of it, or a copy of a short range,
+ *	which takes less memory
  * @off: offset of the range in @skb
  * @len: bytes of the range
  * @gfp: flags to allocate the clone with
@@ -135,11 +136,13 @@ bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb,
  * @page: page; the message takes over one reference of the caller
  * @off: offset of the fragment in @page
  * @len: bytes of the fragment
+ * @truesize: bytes of memory that the message holds by its reference: @len if
+ *	others use the rest of the page, else all of the page
  *
  * Return: true; or false without memory, and the caller keeps the reference.
  */
 bool rds_rx_add_page(struct rds_incoming *inc, struct page *page,
-		     unsigned int off, unsigned int len);
+		     unsigned int off, unsigned int len, u32 truesize);
 
 /**
  * rds_rx_deliver - deliver a complete message

@@ -138,7 +138,8 @@ static unsigned long *cong_bits(struct rds_cong_map *map)
 	lockdep_assert_held(&map->lock);
 	if (bits)
 		return bits;
-	bits = kzalloc(RDS_CONG_MAP_BYTES, GFP_ATOMIC | __GFP_NOWARN);
+	bits = kzalloc(RDS_CONG_MAP_BYTES,
+		       GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 	if (bits)
 		rcu_assign_pointer(map->bits, bits);
 	return bits;

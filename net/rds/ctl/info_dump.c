@@ -17,6 +17,7 @@
 #include "msg/message.h"
 #include "netns.h"
 #include "sock/state.h"
+#include "sock/table.h"
 
 static_assert(sizeof(struct rds_info_connection) == 42);
 static_assert(sizeof(struct rds6_info_connection) == 65);

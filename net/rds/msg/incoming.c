@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Memory of received messages. */
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/skbuff.h>
@@ -9,14 +10,24 @@
 
 /*
  * Range of a socket buffer that belongs to a message; stored in the cb of the
- * clone
+ * clone.  The message is the only user of an own buffer, which has copies of
+ * short ranges.
  */
 struct inc_range {
 	unsigned int	off;
 	unsigned int	len;
+	bool		own;
 };
 
 #define INC_RANGE(skb)	((struct inc_range *)(skb)->cb)
+
+/* Memory of a message, and of a clone of a socket buffer, in bytes */
+#define INC_SIZE	ALIGN(sizeof(struct rds_incoming), SMP_CACHE_BYTES)
+#define CLONE_SIZE	ALIGN(sizeof(struct sk_buff), SMP_CACHE_BYTES)
+
+/* Payload of an own socket buffer, and of the longest range that is copied */
+#define OWN_MAX		SKB_MAX_ORDER(0, 0)
+#define OWN_RANGE	(OWN_MAX / 2)
 
 static struct kmem_cache *incoming_cache;
 
@@ -33,6 +44,7 @@ struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp)
 	inc->nr = 0;
 	inc->max = 0;
 	inc->filled = 0;
+	inc->truesize = INC_SIZE;
 	inc->cookie = 0;
 	inc->tstamp = 0;
 	inc->trace[0] = 0;
@@ -46,6 +58,7 @@ struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp)
 		inc->last = NULL;
 		return inc;
 	}
+	inc->truesize += len;
 	inc->buf = kmalloc(len, gfp | __GFP_NOWARN);
 	if (inc->buf)
 		return inc;
@@ -132,6 +145,68 @@ void *rds_rx_buffer(struct rds_incoming *inc)
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_buffer, RDS_NS);
 
+/* The share of a range in the memory of a socket buffer */
+static u32 inc_share(const struct sk_buff *skb, unsigned int len)
+{
+	if (len == skb->len)
+		return skb->truesize;
+	return max_t(u32, len, mul_u64_u32_div(skb->truesize, len, skb->len));
+}
+
+static void inc_append(struct rds_incoming *inc, struct sk_buff *skb,
+		       struct inc_range range)
+{
+	*INC_RANGE(skb) = range;
+	skb->next = NULL;
+	if (inc->last)
+		inc->last->next = skb;
+	else
+		inc->skbs = skb;
+	inc->last = skb;
+}
+
+/*
+ * Is a range, not the first, so short that a copy mostly takes less memory?  A
+ * peer chooses how short its segments are.
+ */
+static bool inc_should_copy(const struct rds_incoming *inc,
+			    const struct sk_buff *skb, unsigned int len)
+{
+	return inc->last && len <= OWN_RANGE &&
+	       CLONE_SIZE + inc_share(skb, len) > 2 * len;
+}
+
+static void inc_copy_in(struct sk_buff *own, const struct sk_buff *skb,
+			unsigned int off, unsigned int len)
+{
+	WARN_ON_ONCE(skb_copy_bits(skb, off, skb_put(own, len), len));
+	INC_RANGE(own)->len += len;
+}
+
+/* Copy a range behind the last one; nothing is appended without memory. */
+static bool inc_add_copy(struct rds_incoming *inc, const struct sk_buff *skb,
+			 unsigned int off, unsigned int len, gfp_t gfp)
+{
+	struct sk_buff *last = inc->last, *fresh;
+	unsigned int part = 0;
+
+	if (INC_RANGE(last)->own)
+		part = min_t(unsigned int, len, skb_tailroom(last));
+	if (part < len) {
+		fresh = alloc_skb(min_t(unsigned int, inc->len - inc->filled,
+					OWN_MAX), gfp | __GFP_NOWARN);
+		if (!fresh)
+			return false;
+		inc_append(inc, fresh, (struct inc_range){ .own = true });
+		inc->truesize += fresh->truesize;
+		inc_copy_in(fresh, skb, off + part, len - part);
+	}
+	if (part)
+		inc_copy_in(last, skb, off, part);
+	inc->filled += len;
+	return true;
+}
+
 bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb,
 		    unsigned int off, unsigned int len, gfp_t gfp)
 {
@@ -139,18 +214,14 @@ bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb,
 
 	if (WARN_ON_ONCE(inc->form != RDS_INC_SKBS))
 		return false;
+	if (inc_should_copy(inc, skb, len))
+		return inc_add_copy(inc, skb, off, len, gfp);
 	clone = skb_clone(skb, gfp | __GFP_NOWARN);
 	if (!clone)
 		return false;
-	INC_RANGE(clone)->off = off;
-	INC_RANGE(clone)->len = len;
-	clone->next = NULL;
-	if (inc->last)
-		inc->last->next = clone;
-	else
-		inc->skbs = clone;
-	inc->last = clone;
+	inc_append(inc, clone, (struct inc_range){ .off = off, .len = len });
 	inc->filled += len;
+	inc->truesize += CLONE_SIZE + inc_share(skb, len);
 	return true;
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_add_skb, RDS_NS);
@@ -168,9 +239,10 @@ static bool inc_grow_pages(struct rds_incoming *inc)
 	if (inc->max) {
 		max = max(inc->max * 2U, inc->len / PAGE_SIZE + 1);
 		bv = krealloc(inc->bv == bv ? NULL : inc->bv, max * sizeof(*bv),
-			      GFP_ATOMIC | __GFP_NOWARN);
+			      GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 		if (!bv)
 			return false;
+		inc->truesize += (max - inc->max) * sizeof(*bv);
 		if (inc->bv == (struct bio_vec *)inc->inl)
 			memcpy(bv, inc->inl, sizeof(inc->inl));
 	}
@@ -181,7 +253,7 @@ static bool inc_grow_pages(struct rds_incoming *inc)
 }
 
 bool rds_rx_add_page(struct rds_incoming *inc, struct page *page,
-		     unsigned int off, unsigned int len)
+		     unsigned int off, unsigned int len, u32 truesize)
 {
 	/*
 	 * A message of socket buffers becomes one of pages only before the
@@ -194,6 +266,7 @@ bool rds_rx_add_page(struct rds_incoming *inc, struct page *page,
 		return false;
 	bvec_set_page(&inc->bv[inc->nr++], page, len, off);
 	inc->filled += len;
+	inc->truesize += truesize;
 	return true;
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_add_page, RDS_NS);

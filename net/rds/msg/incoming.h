@@ -53,6 +53,9 @@ enum rds_inc_form {
  * @nr: used entries of @bv
  * @max: allocated entries of @bv
  * @filled: payload bytes that were appended as socket buffers or pages
+ * @truesize: bytes of memory that the message holds.  Of a page or a socket
+ *	buffer that several messages share its part counts, although each keeps
+ *	the whole
  * @buf: payload, if @form is RDS_INC_BUFFER
  * @skbs: socket buffers, if @form is RDS_INC_SKBS; linked by next, with the
  *	range of each in its cb
@@ -74,6 +77,7 @@ struct rds_incoming {
 	u16			nr;
 	u16			max;
 	u32			filled;
+	u32			truesize;
 	struct in6_addr		saddr;
 	struct in6_addr		daddr;
 	u64			cookie;

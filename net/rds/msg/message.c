@@ -169,15 +169,15 @@ struct rds_message *rds_message_zcopy(struct rds_txpages *pages,
 	if (!iov_iter_extract_will_pin(from))
 		return ERR_PTR(-EFAULT);
 	max_bv = iov_iter_npages(from, INT_MAX - 1) + 1;
-	m = message_alloc(len, max_bv, GFP_KERNEL);
+	m = message_alloc(len, max_bv, GFP_KERNEL_ACCOUNT);
 	if (!m)
 		return ERR_PTR(-ENOMEM);
-	p = message_add_frag(m, pages, HDR_SIZE, &got, GFP_KERNEL);
+	p = message_add_frag(m, pages, HDR_SIZE, &got, GFP_KERNEL_ACCOUNT);
 	if (!p)
 		goto fail;
 	m->tx.hdr = p;
 	rds_header_init(p, 0, len, sport, dport, 0);
-	m->zcopy = kzalloc(sizeof(*m->zcopy), GFP_KERNEL);
+	m->zcopy = kzalloc(sizeof(*m->zcopy), GFP_KERNEL_ACCOUNT);
 	if (!m->zcopy)
 		goto fail;
 	m->zcopy->cookie = cookie;

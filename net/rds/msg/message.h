@@ -94,7 +94,7 @@ struct rds_zcopy {
  * @from: payload, which is read to its end
  * @sport: RDS port of the sender, host order
  * @dport: RDS port of the receiver, host order
- * @gfp: GFP_KERNEL in a system call
+ * @gfp: GFP_KERNEL_ACCOUNT in a system call
  *
  * Context: process; uses the page fragment of the task.
  * Return: the message or ERR_PTR: -ENOMEM, -EFAULT.

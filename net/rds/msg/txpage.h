@@ -77,7 +77,8 @@ void rds_txpages_end(struct rds_txpages *p);
  * @p: pages of the sending socket
  * @frag: &current->task_frag
  * @want: bytes needed in one piece, at most PAGE_SIZE
- * @gfp: GFP_KERNEL in a system call
+ * @gfp: GFP_KERNEL_ACCOUNT in a system call: the cgroup of the task that
+ *	allocates a page is charged for it, whoever uses the page later
  *
  * Context: process.
  * Return: false without memory.

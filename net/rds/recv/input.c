@@ -17,6 +17,7 @@
 #include "proto/rxrule.h"
 #include "recv/rx_state.h"
 #include "sock/state.h"
+#include "sock/table.h"
 #include <net/rds/transport.h>
 
 /* Messages and bytes after which an acknowledgement does not wait any longer */

@@ -7,6 +7,7 @@
 #include "netns.h"
 #include "sock/addr.h"
 #include "sock/calls.h"
+#include "sock/table.h"
 #include "xprt/registry.h"
 #include "xprt/use.h"
 

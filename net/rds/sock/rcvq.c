@@ -3,12 +3,21 @@
  * The receive queue, and when it makes its port congested: as soon as more than
  * the receive buffer is queued, and until less than half of the receive buffer
  * is.  The limit is advice to senders: no message is refused.
+ *
+ * The receive buffer counts payload.  Behind it stands a limit of the memory
+ * that the messages hold, which many small ones reach first.  A loopback
+ * address has only this limit: in-tree knows none there.
  */
 #include <linux/sched/clock.h>
+#include <linux/sizes.h>
 
 #include "msg/incoming.h"
 #include "netns.h"
 #include "sock/state.h"
+
+/* Lowest limits of the memory in bytes, for loopback addresses and others */
+#define LOCAL_TRUE_MIN	SZ_64K
+#define TRUE_MIN	SZ_512K
 
 atomic_t rds_rx_tracers __read_mostly = ATOMIC_INIT(0);
 
@@ -31,19 +40,51 @@ static void cong_publish(struct rds_sock *rs)
 }
 
 /*
- * Account for a queued message.  Returns whether cong_publish() has to be
- * called.
+ * Limit of the memory of received messages, in bytes.  Others see it through
+ * the map of a peer and late, so it is wide enough for the payload that the
+ * receive buffer allows in messages of some ten bytes.
  */
-static bool rx_added(struct rds_sock *rs, u32 len)
+static u64 rx_true_max(const struct rds_sock *rs)
+{
+	u64 rcvbuf = READ_ONCE(rs->sk.sk_rcvbuf);
+
+	if (rs->local_only)
+		return max_t(u64, 2 * rcvbuf, LOCAL_TRUE_MIN);
+	return max_t(u64, 8 * rcvbuf, TRUE_MIN);
+}
+
+/* Has the last message, of so many bytes, made the queue too long? */
+static bool rx_is_full(const struct rds_sock *rs, u32 len)
 {
 	unsigned int limit = rds_sock_rcvbuf(rs);
 
-	rs->rx_count++;
-	rs->rx_bytes += len;
-	if (rs->local_only)
+	lockdep_assert_held(&rs->rx_lock);
+	if (rs->rx_true > rx_true_max(rs))
+		return true;
+	return !rs->local_only &&
+	       ((len && rs->rx_bytes > limit) || rs->rx_count > limit);
+}
+
+static bool rx_is_low(const struct rds_sock *rs)
+{
+	unsigned int low = rds_sock_rcvbuf(rs) / 2;
+
+	lockdep_assert_held(&rs->rx_lock);
+	if (rs->rx_true >= rx_true_max(rs) / 2)
 		return false;
-	if (!rs->congested &&
-	    ((len && rs->rx_bytes > limit) || rs->rx_count > limit))
+	return rs->local_only || (rs->rx_bytes < low && rs->rx_count < low);
+}
+
+/*
+ * Account for a queued message.  Returns whether cong_publish() has to be
+ * called.
+ */
+static bool rx_added(struct rds_sock *rs, const struct rds_incoming *inc)
+{
+	rs->rx_count++;
+	rs->rx_bytes += inc->len;
+	rs->rx_true += inc->truesize;
+	if (!rs->congested && rx_is_full(rs, inc->len))
 		WRITE_ONCE(rs->congested, true);
 	/*
 	 * The two stay different only if the map had no memory; then publish
@@ -56,13 +97,12 @@ static bool rx_added(struct rds_sock *rs, u32 len)
  * Account for a dequeued message.  Returns whether cong_publish() has to be
  * called.
  */
-static bool rx_removed(struct rds_sock *rs, u32 len)
+static bool rx_removed(struct rds_sock *rs, const struct rds_incoming *inc)
 {
-	unsigned int low = rds_sock_rcvbuf(rs) / 2;
-
 	rs->rx_count--;
-	rs->rx_bytes -= len;
-	if (!rs->congested || rs->rx_bytes >= low || rs->rx_count >= low)
+	rs->rx_bytes -= inc->len;
+	rs->rx_true -= inc->truesize;
+	if (!rs->congested || !rx_is_low(rs))
 		return false;
 	WRITE_ONCE(rs->congested, false);
 	return true;
@@ -93,7 +133,7 @@ bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc)
 		return false;
 	}
 	list_add_tail(&inc->list, &rs->rx_queue);
-	flip = rx_added(rs, len);
+	flip = rx_added(rs, inc);
 	spin_unlock_bh(&rs->rx_lock);
 
 	if (!READ_ONCE(rs->answered))
@@ -142,7 +182,7 @@ struct rds_incoming *rds_sock_dequeue(struct rds_sock *rs, bool *more)
 		return NULL;
 	}
 	list_del(&inc->list);
-	flip = rx_removed(rs, inc->len);
+	flip = rx_removed(rs, inc);
 	inc->tidy = rx_is_tidy(rs);
 	*more = !list_empty(&rs->rx_queue);
 	spin_unlock_bh(&rs->rx_lock);
@@ -215,7 +255,7 @@ void rds_sock_requeue(struct rds_sock *rs, struct rds_incoming *inc)
 		rds_inc_free_spent(&rs->rx_spent);
 	spin_lock_bh(&rs->rx_lock);
 	list_add(&inc->list, &rs->rx_queue);
-	flip = rx_added(rs, len);
+	flip = rx_added(rs, inc);
 	spin_unlock_bh(&rs->rx_lock);
 
 	rds_stats_add(rs->rn, recv_bytes_added_to_sock, len);
@@ -240,6 +280,7 @@ void rds_sock_rx_purge(struct rds_sock *rs)
 	list_splice_init(&rs->rx_queue, &queue);
 	bytes = rs->rx_bytes;
 	rs->rx_bytes = 0;
+	rs->rx_true = 0;
 	rs->rx_count = 0;
 	WRITE_ONCE(rs->congested, false);
 	spin_unlock_bh(&rs->rx_lock);

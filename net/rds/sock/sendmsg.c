@@ -154,7 +154,7 @@ static struct rds_message *send_message(struct rds_send *s)
 
 	if (likely(!s->cmsgs.zcopy || !s->len)) {
 		m = rds_message_copy(&rs->tx_pages, &s->msg->msg_iter, s->sport,
-				     s->dport, GFP_KERNEL);
+				     s->dport, GFP_KERNEL_ACCOUNT);
 		if (!IS_ERR(m))
 			rds_stats_add(rs->rn, copy_from_user, s->len);
 		return m;

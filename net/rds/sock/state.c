@@ -10,6 +10,7 @@
 #include "sock/note.h"
 #include "sock/report.h"
 #include "sock/state.h"
+#include "sock/table.h"
 #include "sock/zrecord.h"
 
 /*

@@ -73,7 +73,7 @@ extern atomic_t rds_rx_tracers;
  * @bound_addr: address of the binding, valid if @bound_port is not 0
  * @bound_scope: interface index if @bound_addr is link-local, else 0
  * @bound_port: RDS port of the binding, wire order; 0 until bound, stored last
- * @local_only: @trans has RDS_CAP_LOCAL_ONLY: the port is never congested
+ * @local_only: @trans has RDS_CAP_LOCAL_ONLY: only @rx_true congests the port
  * @dead: the socket is closed; written under @rx_lock
  * @tos: type of service of connections
  * @recverr: RDS_RECVERR
@@ -102,6 +102,7 @@ extern atomic_t rds_rx_tracers;
  *	zero-copy records
  * @rx_queue: received messages
  * @rx_bytes: payload bytes of @rx_queue
+ * @rx_true: bytes of memory of @rx_queue
  * @rx_count: number of messages of @rx_queue
  * @rx_taken: messages dequeued since a reader was last to free @rx_spent
  * @rx_spent: messages that readers are done with, see rds_sock_dequeue()
@@ -168,6 +169,7 @@ struct rds_sock {
 	spinlock_t			rx_lock ____cacheline_aligned_in_smp;
 	struct list_head		rx_queue;
 	u64				rx_bytes;
+	u64				rx_true;
 	unsigned int			rx_count;
 	unsigned int			rx_taken;
 	struct llist_head		rx_spent;
@@ -259,20 +261,6 @@ void rds_sock_sent(struct rds_sock *rs, unsigned int bytes, unsigned int msgs);
 unsigned int rds_sock_nr_sent(const struct rds_sock *rs);
 int rds_sock_state_init(void);
 void rds_sock_state_exit(void);
-
-/* table.c: the sockets of a namespace */
-struct rds_sock *rds_bind_lookup(struct rds_net *rn,
-				 const struct in6_addr *addr, __be16 port,
-				 int scope);
-int rds_bind_insert(struct rds_sock *rs, const struct in6_addr *addr,
-		    __be16 port, int scope);
-void rds_bind_remove(struct rds_sock *rs);
-void rds_sock_list_add(struct rds_sock *rs);
-void rds_sock_list_del(struct rds_sock *rs);
-void rds_sock_visit(struct rds_net *rn,
-		    void (*fn)(struct rds_sock *rs, void *arg), void *arg);
-int rds_bind_net_init(struct rds_net *rn);
-void rds_bind_net_exit(struct rds_net *rn);
 
 /* rcvq.c: the receive queue */
 bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc);

@@ -17,6 +17,7 @@
 
 #include "netns.h"
 #include "sock/state.h"
+#include "sock/table.h"
 
 /* Ports tried under one hold of the lock */
 #define BIND_STRIDE	256
@@ -61,14 +62,18 @@ static u32 bind_sock_hash(const void *data, u32 len, u32 seed)
 	return jhash_1word(((const struct rds_sock *)data)->bind_hash, seed);
 }
 
+static bool bind_is_at(const struct rds_sock *rs, const struct in6_addr *addr,
+		       __be16 port, int scope)
+{
+	return READ_ONCE(rs->bound_port) == port && rs->bound_scope == scope &&
+	       ipv6_addr_equal(&rs->bound_addr, addr);
+}
+
 static int bind_differs(struct rhashtable_compare_arg *arg, const void *obj)
 {
 	const struct bind_key *key = arg->key;
-	const struct rds_sock *rs = obj;
 
-	return READ_ONCE(rs->bound_port) != key->port ||
-	       rs->bound_scope != key->scope ||
-	       !ipv6_addr_equal(&rs->bound_addr, key->addr);
+	return !bind_is_at(obj, key->addr, key->port, key->scope);
 }
 
 static const struct rhashtable_params bind_params = {

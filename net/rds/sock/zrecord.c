@@ -23,7 +23,8 @@ static struct kmem_cache *zrecord_cache;
  */
 bool rds_sock_zcopy_reserve(struct rds_sock *rs)
 {
-	struct rds_zrecord *rec = kmem_cache_alloc(zrecord_cache, GFP_KERNEL);
+	struct rds_zrecord *rec = kmem_cache_alloc(zrecord_cache,
+						   GFP_KERNEL_ACCOUNT);
 
 	if (!rec)
 		return false;

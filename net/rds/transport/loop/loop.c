@@ -17,6 +17,12 @@
 #include <net/rds/transport.h>
 
 /*
+ * The sender, in whose context messages are mostly delivered, is charged for
+ * what the receiver has.
+ */
+#define LOOP_GFP	(GFP_ATOMIC | __GFP_ACCOUNT)
+
+/*
  * Loopback is chosen by rds_transport_for_addr(), not by an address that it
  * has.
  */
@@ -73,7 +79,7 @@ static struct page *loop_page(const struct rds_tx_msg *m,
 		get_page(page);
 		return page;
 	}
-	page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+	page = alloc_page(LOOP_GFP | __GFP_NOWARN);
 	if (page)
 		memcpy_page(page, bv->bv_offset, bv->bv_page, bv->bv_offset,
 			    bv->bv_len);
@@ -87,15 +93,16 @@ static bool loop_share(const struct rds_tx_msg *m, struct rds_incoming *inc)
 
 	for (i = 0; i < m->nr_bv; i++, skip = 0) {
 		const struct bio_vec *bv = &m->bv[i];
+		u32 len = bv->bv_len - skip;
 		struct page *page;
 
-		if (bv->bv_len == skip)
+		if (!len)
 			continue;
 		page = loop_page(m, bv);
 		if (!page)
 			return false;
-		if (!rds_rx_add_page(inc, page, bv->bv_offset + skip,
-				     bv->bv_len - skip)) {
+		if (!rds_rx_add_page(inc, page, bv->bv_offset + skip, len,
+				     m->lent ? PAGE_SIZE : len)) {
 			put_page(page);
 			return false;
 		}
@@ -109,7 +116,7 @@ static bool loop_deliver(struct rds_rx_batch *rx, const struct rds_tx_msg *m)
 	struct rds_incoming *inc;
 	u8 *buf;
 
-	inc = rds_rx_alloc(rx->path, len, false, GFP_ATOMIC);
+	inc = rds_rx_alloc(rx->path, len, false, LOOP_GFP);
 	if (!inc)
 		return false;
 	buf = rds_rx_buffer(inc);

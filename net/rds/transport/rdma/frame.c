@@ -62,7 +62,7 @@ static bool frame_store(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
 		return true;
 	}
 	get_page(r->page);
-	if (!rds_rx_add_page(conn->rx.inc, r->page, 0, pay)) {
+	if (!rds_rx_add_page(conn->rx.inc, r->page, 0, pay, PAGE_SIZE)) {
 		put_page(r->page);
 		return false;
 	}
@@ -127,7 +127,7 @@ static bool joined_store(struct rds_rdma_recv *r, struct rds_incoming *inc,
 		return true;
 	}
 	get_page(r->page);
-	if (!rds_rx_add_page(inc, r->page, off, len)) {
+	if (!rds_rx_add_page(inc, r->page, off, len, PAGE_SIZE)) {
 		put_page(r->page);
 		return false;
 	}
