@@ -129,10 +129,12 @@ static void rx_wake_later(struct rds_rx_batch *batch, struct rds_sock *rs)
 static void rx_to_socket(struct rds_rx_batch *batch, struct rds_incoming *inc)
 {
 	struct rds_net *rn = batch->path->rx->rn;
-	struct rds_sock *rs;
+	struct rds_sock *rs = NULL;
 
-	rs = rds_bind_lookup(rn, &inc->daddr, inc->dport,
-			     batch->path->addr->ifindex);
+	if (batch->nr_wake)
+		rs = batch->wake[batch->nr_wake - 1];
+	rs = rds_bind_lookup_near(rn, rs, &inc->daddr, inc->dport,
+				  batch->path->addr->ifindex);
 	if (!rs) {
 		rds_stats_inc(rn, recv_drop_no_sock);
 		rds_drop(rn->net, RDS_DROP_NO_SOCKET);

@@ -124,6 +124,31 @@ struct rds_sock *rds_bind_lookup(struct rds_net *rn,
 	return rhashtable_lookup(&rn->bind->bound, &key, bind_params);
 }
 
+/**
+ * rds_bind_lookup_near - find the socket that is bound to an address, which is
+ * mostly the last one that was found
+ * @rn: namespace
+ * @last: socket that was found in the present RCU read section, or NULL
+ * @addr: local address
+ * @port: RDS port, wire order
+ * @scope: interface index for link-local addresses, else 0
+ *
+ * A socket that closes is dead before another one can bind in its place.
+ *
+ * Context: within an RCU read section.
+ * Return: the socket, without a reference, or NULL.
+ */
+struct rds_sock *rds_bind_lookup_near(struct rds_net *rn,
+				      struct rds_sock *last,
+				      const struct in6_addr *addr, __be16 port,
+				      int scope)
+{
+	if (last && bind_is_at(last, addr, port, scope) &&
+	    !sock_flag(&last->sk, SOCK_DEAD))
+		return last;
+	return rds_bind_lookup(rn, addr, port, scope);
+}
+
 static int bind_try(struct rds_sock *rs, const struct in6_addr *addr,
 		    __be16 port, int scope)
 {

@@ -12,6 +12,10 @@ struct rds_sock;
 struct rds_sock *rds_bind_lookup(struct rds_net *rn,
 				 const struct in6_addr *addr, __be16 port,
 				 int scope);
+struct rds_sock *rds_bind_lookup_near(struct rds_net *rn,
+				      struct rds_sock *last,
+				      const struct in6_addr *addr, __be16 port,
+				      int scope);
 int rds_bind_insert(struct rds_sock *rs, const struct in6_addr *addr,
 		    __be16 port, int scope);
 void rds_bind_remove(struct rds_sock *rs);
