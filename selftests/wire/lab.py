@@ -140,7 +140,7 @@ def ip_batch(lines, ns=None):
 
 
 SMALL4 = ['10.0.0.%d' % i for i in range(1, 100)]
-LARGE4 = ['10.0.0.%d' % i for i in range(101, 240)]
+LARGE4 = ['10.0.0.%d' % i for i in range(101, 250)]
 CROWD4 = ['10.0.1.%d' % i for i in range(1, 101)]
 SMALL6 = ['fd00::%x' % i for i in range(1, 100)]
 LARGE6 = ['fd00::1:%x' % i for i in range(1, 100)]

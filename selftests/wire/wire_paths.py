@@ -4,7 +4,7 @@ import struct
 
 from lab import check, equal
 from wire_ack import OURS_ONLY, ack, frame
-from wirelib import Closed, F_RETRANS, case, drops, gen, npaths, pattern
+from wirelib import Closed, F_RETRANS, case, drops, gen, npaths, pattern, tcp_setting
 
 ACK, PATHS, LANES = 0x100, 0x400, 0x800
 FLOWS = 24
@@ -95,6 +95,28 @@ def paths_fence(c):
         came.add(m.dport)
     check(len(came) == 7, 'ports %r', came)
     nothing_early(p, r, *sorted(paths.items())[0])
+
+
+@case('wire.paths_privileged', stacks=OURS_ONLY)
+def paths_privileged(c):
+    """A privileged port tells the index of its path, too."""
+    several(c)
+    tcp_setting(c, 'peer_port_privileged', 1, 0)
+    p = c.peer('server', up=False)
+    p.nudge = lambda: p.dial(704).wait_closed()
+    p.open()
+    equal(p.name[1] % 8, 0, 'index of the first path, by its port')
+    p.auto = False
+    greeting(frame(p, 'the handshake'), 0)
+    p.send(0, 1, ext=offer(70, 0), seq=0, ack=0)
+    p.handshake(offer(70, 0), seq=0)
+    r = c.rds(sndbuf=1 << 20)
+    for i in range(MANY):
+        r.send(b'more', p.addr, 4000 + i)
+    for _ in range(7):
+        q = Path(p, p.accept())
+        check(665 <= p.name[1] < 1024, 'A dials from port %d', p.name[1])
+        greeting(frame(q, 'the handshake'), p.name[1] % 8)
 
 
 def nothing_early(p, r, index, q):

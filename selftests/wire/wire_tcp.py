@@ -11,7 +11,8 @@ import time
 from lab import (A4, AC4, C4, Deadline, Fail, OURS, RDS_TCP_PORT, SLOW, bound, check, equal,
                  eventually, log, run)
 from wirelib import (Conn, F_CONG, F_RETRANS, INFO6_RETRANS, INFO6_SEND, MAP_BYTES, ROLES,
-                     Sniffer, case, count_dials, header, map_ports, pattern, queued, tcp_info)
+                     Sniffer, case, count_dials, drops, header, map_ports, pattern, queued,
+                     tcp_info, tcp_setting)
 
 
 # --- who dials ------------------------------------------------------------------------------------
@@ -552,6 +553,46 @@ def frames(buf):
         out.append(bytes(buf[at:at + size]))
         at += size
     return out
+
+
+# --- who may connect ------------------------------------------------------------------------------
+
+@case('wire.listen_off', stacks=('ours',))
+def listen_off(c):
+    """A namespace that does not listen has no open port, and can dial all the same."""
+    tcp_setting(c, 'listen', 0, 1)
+    for family in (6, 4):
+        p = c.peer('server', family, up=False)
+        try:
+            p.dial().close()
+            raise Fail('A listens')
+        except ConnectionRefusedError:
+            pass
+    r = c.rds()
+    r.send(b'out', p.addr, 4000)
+    p.conn = p.accept()
+    p.expect(data=b'out')
+    p.send(4000, r.port, b'back')
+    r.expect(b'back')
+    tcp_setting(c, 'listen', 1, 1)
+    p.dial().close()
+
+
+@case('wire.port_privileged', stacks=('ours',))
+def port_privileged(c):
+    """Peers have to connect from privileged ports, and A does so."""
+    tcp_setting(c, 'peer_port_privileged', 1, 0)
+    p = c.peer('server', up=False)
+    was = drops(c.net.a).get('peer_denied', 0)
+    conn = p.dial()
+    # The reset may come while the dial still waits, which then tells of it.
+    equal(conn.wait_closed()[1], b'', 'what A sends over a connection from another port')
+    check(drops(c.net.a).get('peer_denied', 0) > was, 'no connection was counted as refused')
+    check(not select.select([p.listener], [], [], 0.3)[0], 'A dials a peer that it refused')
+    p.nudge = lambda: p.dial(1023).wait_closed()
+    p.open()
+    check(665 <= p.name[1] < 1024, 'A dials from port %d', p.name[1])
+    p.ping()
 
 
 # --- last, because it drops every connection of the namespace -------------------------------------

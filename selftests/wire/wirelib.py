@@ -665,6 +665,15 @@ def count_dials(p, seconds, meet=lambda p, conn: None):
     return n
 
 
+def tcp_setting(c, name, value, after):
+    """Set a sysctl of net.rds.tcp for the rest of the case."""
+    def write(n):
+        with c.net.a, open('/proc/sys/net/rds/tcp/' + name, 'w', encoding='ascii') as f:
+            f.write('%d' % n)
+    write(value)
+    c.stack.callback(write, after)
+
+
 # A delayed dial comes within the longest back-off, 1 s.
 QUIET_S = 1.5
 

@@ -51,7 +51,7 @@ struct rds_txq;
  * Raised by any change of the headers of this folder that a compiled transport
  * can notice
  */
-#define RDS_TRANSPORT_API	9
+#define RDS_TRANSPORT_API	10
 
 /*
  * Properties of a transport; the core tests these bits and never the name of a

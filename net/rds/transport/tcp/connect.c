@@ -91,37 +91,57 @@ static int dial_bind_port(struct socket *sock, const struct rds_path_addr *addr,
 	return kernel_bind(sock, (struct sockaddr_unsized *)&ss, len);
 }
 
+/* Ports of which one is as good as another: @first, @first + @step and so on */
+struct dial_ports {
+	int	first;
+	int	last;
+	int	step;
+};
+
 /*
- * Bind to a port of the local range that tells the index of the path.  Ports
- * are shared with connections to other peers; a listener, or the last
- * connection to the same peer, may hold one.
+ * Bind to one of the ports.  They are shared with connections to other peers; a
+ * listener, or the last connection to the same peer, may hold one.
  */
-static int dial_bind_index(struct socket *sock, const struct rds_path *path,
-			   const struct rds_path_addr *route)
+static int dial_bind_one(struct socket *sock, const struct rds_path_addr *route,
+			 const struct dial_ports *ports)
 {
-	int low, high, first, groups, i, err = -EADDRINUSE;
+	int nr = (ports->last - ports->first) / ports->step + 1;
+	int i, err = -EADDRINUSE;
 	u32 start;
 
-	inet_get_local_port_range(path->net, &low, &high);
-	first = low + ((path->index - low) & (RDS_MAX_PATHS - 1));
-	groups = (high - first) / RDS_MAX_PATHS + 1;
-	if (first > high)
+	if (ports->first > ports->last)
 		return -EADDRINUSE;
 	sock_set_reuseaddr(sock->sk);
-	start = get_random_u32_below(groups);
-	for (i = 0; i < min(groups, RDS_TCP_PORT_TRIES) && err == -EADDRINUSE;
-	     i++)
+	start = get_random_u32_below(nr);
+	for (i = 0; i < min(nr, RDS_TCP_PORT_TRIES) && err == -EADDRINUSE; i++)
 		err = dial_bind_port(sock, route,
-				     first + (start + i) % groups *
-						     RDS_MAX_PATHS);
+				     ports->first +
+					     (start + i) % nr * ports->step);
 	return err;
 }
 
+/*
+ * A port tells the index of the path, where the peer looks at it.  Of the
+ * privileged ports those are taken that sunrpc takes (RPC_DEF_MIN_RESVPORT).
+ */
 static int dial_bind(struct socket *sock, const struct rds_path *path,
 		     const struct rds_path_addr *route)
 {
-	return rds_path_shows_index(path) ? dial_bind_index(sock, path, route) :
-					    dial_bind_any(sock, route);
+	bool privileged = READ_ONCE(rds_tcp_net(path->net)->privileged);
+	bool shows = rds_path_shows_index(path);
+	struct dial_ports ports = { .first = 665, .last = PROT_SOCK - 1,
+				    .step = 1 };
+
+	if (!privileged && !shows)
+		return dial_bind_any(sock, route);
+	if (!privileged)
+		inet_get_local_port_range(path->net, &ports.first, &ports.last);
+	if (shows) {
+		ports.step = RDS_MAX_PATHS;
+		ports.first += (path->index - ports.first) &
+			       (RDS_MAX_PATHS - 1);
+	}
+	return dial_bind_one(sock, route, &ports);
 }
 
 /* Let TCP repeat its SYN after RDS_TCP_SYN_TIME, and look again after that. */

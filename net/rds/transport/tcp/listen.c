@@ -7,6 +7,8 @@
  * missing one is opened again every second.
  */
 #include <linux/ipv6.h>
+#include <linux/module.h>
+#include <linux/ratelimit.h>
 #include <linux/tcp.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
@@ -19,6 +21,16 @@
 #include "tcp.h"
 
 #define RDS_TCP_BACKLOG		64
+/* At most one line in this time says that a port was refused. */
+#define RDS_TCP_LOG_TIME	(60 * HZ)
+/*
+ * Whether a namespace listens that is made, or that exists as the module is
+ * loaded.  A parameter of the module and no sysctl, as access_new of rds.
+ */
+static bool listen_new = true;
+module_param(listen_new, bool, 0644);
+MODULE_PARM_DESC(listen_new,
+		 "net.rds.tcp.listen of network namespaces but the first");
 
 /*
  * The namespace of a listener; NULL for a detached one, and for children not
@@ -163,34 +175,55 @@ static void listener_close(struct socket **sock)
 	*sock = NULL;
 }
 
-static void listen_try(struct rds_tcp_net *tn)
+/* Close what has been aborted, or all that is not wanted any more. */
+static void listen_tidy(struct rds_tcp_net *tn, bool wanted)
 {
-	int i, err;
+	int i;
 
-	mutex_lock(&tn->listen_lock);
+	lockdep_assert_held(&tn->listen_lock);
 	for (i = 0; i < RDS_TCP_LISTENERS; i++)
 		if (tn->listener[i] &&
-		    tn->listener[i]->sk->sk_state != TCP_LISTEN)
+		    (!wanted || tn->listener[i]->sk->sk_state != TCP_LISTEN))
 			listener_close(&tn->listener[i]);
-	err = READ_ONCE(tn->stopping) ? 0 : listen_complete(tn);
+}
+
+/**
+ * rds_tcp_listen_try - listen as the sysctl says
+ * @tn: namespace
+ *
+ * A port that is taken is no failure: it is tried again every second.
+ *
+ * Context: process, may sleep.
+ */
+void rds_tcp_listen_try(struct rds_tcp_net *tn)
+{
+	bool wanted;
+	int err;
+
+	mutex_lock(&tn->listen_lock);
+	wanted = READ_ONCE(tn->listens);
+	listen_tidy(tn, wanted);
+	err = !wanted || READ_ONCE(tn->stopping) ? 0 : listen_complete(tn);
 	if (err) {
 		if (!tn->listen_failed)
 			net_warn_ratelimited("rds_tcp: cannot listen on port %u (%d), trying again\n",
 					     RDS_TCP_PORT, err);
 		queue_delayed_work(rds_tcp_wq, &tn->listen_work, HZ);
-	} else if (tn->listen_failed) {
+	} else if (wanted && tn->listen_failed) {
 		net_info_ratelimited("rds_tcp: listening on port %u\n",
 				     RDS_TCP_PORT);
 	}
-	WRITE_ONCE(tn->listen_failed, err);
+	/* A namespace that is told not to listen, and to, logs it once. */
+	if (wanted)
+		WRITE_ONCE(tn->listen_failed, err);
 	mutex_unlock(&tn->listen_lock);
 	queue_work(rds_tcp_wq, &tn->accept_work);
 }
 
 static void listen_worker(struct work_struct *work)
 {
-	listen_try(container_of(to_delayed_work(work), struct rds_tcp_net,
-				listen_work));
+	rds_tcp_listen_try(container_of(to_delayed_work(work),
+					struct rds_tcp_net, listen_work));
 }
 
 /**
@@ -274,6 +307,27 @@ void rds_tcp_accepted(struct rds_tcp_sock *ts)
 	rds_tcp_refuse(tn->net, ts);
 }
 
+/*
+ * Only a privileged process of the peer's host can have a port below 1024.  A
+ * refusal is logged now and then.
+ */
+static bool accepted_port_allowed(const struct rds_tcp_net *tn,
+				  const struct sock *sk,
+				  const struct rds_path_addr *addr)
+{
+	static DEFINE_RATELIMIT_STATE(limit, RDS_TCP_LOG_TIME, 1);
+	u16 port = ntohs(inet_sk(sk)->inet_dport);
+
+	if (!READ_ONCE(tn->privileged) || port < PROT_SOCK)
+		return true;
+	rds_drop(tn->net, RDS_DROP_PEER_DENIED);
+	ratelimit_set_flags(&limit, RATELIMIT_MSG_ON_RELEASE);
+	if (__ratelimit(&limit))
+		pr_info("rds_tcp: no connection from %pI6c, port %u, in network namespace %u, see net.rds.tcp.peer_port_privileged\n",
+			&addr->faddr, port, tn->net->ns.inum);
+	return false;
+}
+
 static void accept_one(struct rds_tcp_net *tn, struct socket *sock)
 {
 	struct rds_tcp_sock *ts = NULL;
@@ -286,7 +340,8 @@ static void accept_one(struct rds_tcp_net *tn, struct socket *sock)
 		rds_tcp_release_fin(sock);
 		return;
 	}
-	if (!rds_access_peer(tn->net, &addr.faddr)) {
+	if (!rds_access_peer(tn->net, &addr.faddr) ||
+	    !accepted_port_allowed(tn, sock->sk, &addr)) {
 		rds_tcp_release_rst(sock);
 		return;
 	}
@@ -347,8 +402,8 @@ static void accept_worker(struct work_struct *work)
 }
 
 /**
- * rds_tcp_listen_init - start to listen in a namespace
- * @tn: namespace; a port that is taken is no reason to fail
+ * rds_tcp_listen_init - prepare a namespace for rds_tcp_listen_try()
+ * @tn: namespace
  */
 void rds_tcp_listen_init(struct rds_tcp_net *tn)
 {
@@ -356,7 +411,7 @@ void rds_tcp_listen_init(struct rds_tcp_net *tn)
 	INIT_DELAYED_WORK(&tn->listen_work, listen_worker);
 	INIT_WORK(&tn->accept_work, accept_worker);
 	rds_tcp_join_init(tn);
-	listen_try(tn);
+	tn->listens = net_eq(tn->net, &init_net) || READ_ONCE(listen_new);
 }
 
 /**

@@ -90,13 +90,14 @@ static int __net_init rds_tcp_net_init(struct net *net)
 	if (!tn->stats)
 		return -ENOMEM;
 	rds_transport_net_init(&rds_tcp_transport, net);
+	rds_tcp_listen_init(tn);
 	err = rds_tcp_sysctl_init(tn);
 	if (err) {
 		rds_transport_net_exit(&rds_tcp_transport, net);
 		free_percpu(tn->stats);
 		return err;
 	}
-	rds_tcp_listen_init(tn);
+	rds_tcp_listen_try(tn);
 	return 0;
 }
 

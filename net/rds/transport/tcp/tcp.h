@@ -67,13 +67,6 @@ struct ctl_table_header;
 #define RDS_TCP_SPLICE_MIN	1024
 /* Delay before a retry after a shortage of memory */
 #define RDS_TCP_RETRY_TIME	max(1, HZ / 100)
-/*
- * Time between two looks at a connection that is watched and has bytes under
- * way
- */
-#define RDS_TCP_PACE_TIME	(HZ * 3 / 10)
-/* Shortest time for a sign of life: an acknowledgement may be delayed. */
-#define RDS_TCP_WATCH_MIN	(HZ / 2)
 
 enum { RDS_TCP_LISTEN_V6, RDS_TCP_LISTEN_V4, RDS_TCP_LISTENERS };
 /**
@@ -94,6 +87,9 @@ enum { RDS_TCP_LISTEN_V6, RDS_TCP_LISTEN_V4, RDS_TCP_LISTENERS };
  * @nr_joins: number of @joins
  * @sndbuf: send buffer of each socket in bytes (sysctl); 0: TCP tunes it
  * @rcvbuf: receive buffer of each socket in bytes (sysctl); 0: TCP tunes it
+ * @listens: peers can connect (sysctl)
+ * @privileged: connections come from and go to peers at privileged ports only
+ *	(sysctl)
  * @sysctl: registration of @sysctl_table
  * @sysctl_table: sysctls of this namespace
  * @stats: counters
@@ -116,6 +112,8 @@ struct rds_tcp_net {
 	unsigned int			nr_joins;
 	int				sndbuf;
 	int				rcvbuf;
+	int				listens;
+	int				privileged;
 	struct ctl_table_header		*sysctl;
 	struct ctl_table		*sysctl_table;
 	struct rds_tcp_stats __percpu	*stats;
@@ -243,6 +241,7 @@ void rds_tcp_refuse(struct net *net, void *handle);
 
 /* listen.c */
 void rds_tcp_listen_init(struct rds_tcp_net *tn);
+void rds_tcp_listen_try(struct rds_tcp_net *tn);
 void rds_tcp_listen_kick(struct rds_tcp_net *tn);
 void rds_tcp_listen_stop(struct rds_tcp_net *tn);
 void rds_tcp_listen_exit(struct rds_tcp_net *tn);

@@ -16,6 +16,14 @@
 
 #include "tcp.h"
 
+/*
+ * Time between two looks at a connection that is watched and has bytes under
+ * way
+ */
+#define RDS_TCP_PACE_TIME	(HZ * 3 / 10)
+/* Shortest time for a sign of life: an acknowledgement may be delayed. */
+#define RDS_TCP_WATCH_MIN	(HZ / 2)
+
 /* Implements &rds_transport.path_watch */
 void rds_tcp_path_watch(struct rds_path *path, unsigned int interval,
 			unsigned int limit)
