@@ -44,6 +44,10 @@ struct rds_counters {
  *	path a connection is; never more than @paths
  * @heartbeat_interval: time for a sign of life of a peer that acknowledges by
  *	number, in ms
+ * @recv_queue_max: memory of received messages of a socket, in bytes, above
+ *	which peers wait
+ * @recv_queue_grace: time for which they wait before messages are dropped, in
+ *	jiffies
  * @heartbeat_limit: number of such times without a sign of life after which a
  *	connection is given up; 0: the transport decides
  */
@@ -57,6 +61,8 @@ struct rds_net_sysctl {
 	int		paths_old;
 	int		heartbeat_interval;
 	int		heartbeat_limit;
+	unsigned long	recv_queue_max;
+	unsigned long	recv_queue_grace;
 };
 
 /**

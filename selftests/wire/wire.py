@@ -10,6 +10,7 @@ import sys
 from lab import Net
 import wirelib
 import wire_ack     # pylint: disable=unused-import
+import wire_bound   # pylint: disable=unused-import
 import wire_carry   # pylint: disable=unused-import
 import wire_format  # pylint: disable=unused-import
 import wire_counted  # pylint: disable=unused-import

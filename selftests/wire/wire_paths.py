@@ -4,7 +4,7 @@ import struct
 
 from lab import check, equal
 from wire_ack import OURS_ONLY, ack, frame
-from wirelib import Closed, F_RETRANS, case, drops, gen, npaths, pattern, tcp_setting
+from wirelib import Closed, F_RETRANS, case, drops, gen, npaths, pattern, setting
 
 ACK, PATHS, LANES = 0x100, 0x400, 0x800
 FLOWS = 24
@@ -19,11 +19,7 @@ def offer(g, index):
 
 def several(c, n=8):
     """Let A have n paths for the rest of the case."""
-    def write(value):
-        with c.net.a, open('/proc/sys/net/rds/paths', 'w', encoding='ascii') as f:
-            f.write('%d' % value)
-    write(n)
-    c.stack.callback(write, 1)
+    setting(c, 'paths', n, 1)
 
 
 def greeting(m, index, caps=ACK | PATHS | LANES):
@@ -101,7 +97,7 @@ def paths_fence(c):
 def paths_privileged(c):
     """A privileged port tells the index of its path, too."""
     several(c)
-    tcp_setting(c, 'peer_port_privileged', 1, 0)
+    setting(c, 'tcp/peer_port_privileged', 1, 0)
     p = c.peer('server', up=False)
     p.nudge = lambda: p.dial(704).wait_closed()
     p.open()

@@ -12,7 +12,7 @@ from lab import (A4, AC4, C4, Deadline, Fail, OURS, RDS_TCP_PORT, SLOW, bound, c
                  eventually, log, run)
 from wirelib import (Conn, F_CONG, F_RETRANS, INFO6_RETRANS, INFO6_SEND, MAP_BYTES, ROLES,
                      Sniffer, case, count_dials, drops, header, map_ports, pattern, queued,
-                     tcp_info, tcp_setting)
+                     tcp_info, setting)
 
 
 # --- who dials ------------------------------------------------------------------------------------
@@ -560,7 +560,7 @@ def frames(buf):
 @case('wire.listen_off', stacks=('ours',))
 def listen_off(c):
     """A namespace that does not listen has no open port, and can dial all the same."""
-    tcp_setting(c, 'listen', 0, 1)
+    setting(c, 'tcp/listen', 0, 1)
     for family in (6, 4):
         p = c.peer('server', family, up=False)
         try:
@@ -574,14 +574,14 @@ def listen_off(c):
     p.expect(data=b'out')
     p.send(4000, r.port, b'back')
     r.expect(b'back')
-    tcp_setting(c, 'listen', 1, 1)
+    setting(c, 'tcp/listen', 1, 1)
     p.dial().close()
 
 
 @case('wire.port_privileged', stacks=('ours',))
 def port_privileged(c):
     """Peers have to connect from privileged ports, and A does so."""
-    tcp_setting(c, 'peer_port_privileged', 1, 0)
+    setting(c, 'tcp/peer_port_privileged', 1, 0)
     p = c.peer('server', up=False)
     was = drops(c.net.a).get('peer_denied', 0)
     conn = p.dial()

@@ -596,7 +596,7 @@ def case(name, roles=(), families=(4,), stacks=('ours', 'intree'), roles6=None, 
     """Register a case; with roles it runs once per direction, named NAME.ROLE (NAME.ROLE.v6).
 
     Without roles the case finds its family in Ctx.family. roles6 gives the roles over IPv6. A bulky
-    case moves more data than the debug kernel can in a minute, and does not run there.
+    case takes the debug kernel more than a minute, and does not run there.
     """
     def deco(fn):
         if STACK not in stacks:
@@ -665,10 +665,10 @@ def count_dials(p, seconds, meet=lambda p, conn: None):
     return n
 
 
-def tcp_setting(c, name, value, after):
-    """Set a sysctl of net.rds.tcp for the rest of the case."""
+def setting(c, name, value, after):
+    """Set a sysctl of net.rds for the rest of the case."""
     def write(n):
-        with c.net.a, open('/proc/sys/net/rds/tcp/' + name, 'w', encoding='ascii') as f:
+        with c.net.a, open('/proc/sys/net/rds/' + name, 'w', encoding='ascii') as f:
             f.write('%d' % n)
     write(value)
     c.stack.callback(write, after)

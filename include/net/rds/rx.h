@@ -44,6 +44,8 @@ struct sk_buff;
  * struct rds_rx_batch - state of one run of received messages
  * @path: path of the messages
  * @acked: position that rds_rx_acked() reported, 0 once it is applied
+ * @held: see rds_rx_is_held()
+ * @again: the peer repeats what is not delivered
  * @nr_wake: number of entries of @wake
  * @wake: sockets that got messages; rds_rx_end() wakes each of them once
  *
@@ -52,12 +54,32 @@ struct sk_buff;
 struct rds_rx_batch {
 	struct rds_path		*path;
 	u64			acked;
+	bool			held;
+	bool			again;
 	unsigned int		nr_wake;
 	struct rds_sock		*wake[RDS_RX_BATCH_WAKE];
 };
 
 void rds_rx_begin(struct rds_rx_batch *batch, struct rds_path *path);
 void rds_rx_end(struct rds_rx_batch *batch);
+
+/**
+ * rds_rx_is_held - must the path wait for the reader of a full socket?
+ * @batch: open batch of a transport with RDS_CAP_RX_HOLDS
+ * @last: the connection ends, and this is the last batch: only what the peer
+ *	repeats may be left
+ *
+ * Such a transport looks after rds_rx_begin() and after each message.  If the
+ * path must wait the transport leaves what follows where it is, in order that
+ * the peer cannot send any more in the end, and begins another batch some
+ * milliseconds later.
+ *
+ * Return: whether the path must wait.
+ */
+static inline bool rds_rx_is_held(const struct rds_rx_batch *batch, bool last)
+{
+	return batch->held && (!last || batch->again);
+}
 
 /**
  * rds_rx_acked - report a position that the peer has acknowledged ahead of the

@@ -103,7 +103,8 @@ struct rds_stats {
 	_(IDLE,		"idle")		\
 	_(ACCESS_DENIED, "access_denied")	\
 	_(LOAD_DENIED,	"load_denied")	\
-	_(PEER_DENIED,	"peer_denied")
+	_(PEER_DENIED,	"peer_denied")	\
+	_(FULL_SOCKET,	"full_socket")
 
 /* RDS_DROP_NONE is no reason: nothing was lost, dropped or refused. */
 enum rds_drop_reason {

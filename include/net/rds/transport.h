@@ -47,11 +47,8 @@ struct rds_txq;
  */
 #define RDS_TRANS_LOOP		3
 
-/*
- * Raised by any change of the headers of this folder that a compiled transport
- * can notice
- */
-#define RDS_TRANSPORT_API	10
+/* Raised by any change of these headers that a compiled transport can notice */
+#define RDS_TRANSPORT_API	11
 
 /*
  * Properties of a transport; the core tests these bits and never the name of a
@@ -73,6 +70,8 @@ struct rds_txq;
 #define RDS_CAP_OWNS_ACK	BIT(6)
 /* of crossed attempts, that of the larger address wins */
 #define RDS_CAP_LARGER_WINS	BIT(7)
+/* waits for the reader of a full socket, see rds_rx_is_held() */
+#define RDS_CAP_RX_HOLDS	BIT(8)
 
 /**
  * struct rds_path_addr - identity of a connection within a namespace and

@@ -16,6 +16,7 @@
 #include "msg/incoming.h"
 #include "msg/message.h"
 #include "netns.h"
+#include "sock/rcvq.h"
 #include "sock/state.h"
 #include "sock/table.h"
 

@@ -5,6 +5,7 @@
  * namespace of the writing task instead.
  */
 #include <linux/jiffies.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
 
@@ -21,6 +22,11 @@ static int max_paths = RDS_MAX_PATHS;
 static int min_heartbeat = 100;
 static int max_heartbeat = 60000;
 static int max_heartbeats = 100;
+/* A quarter of it has room for the largest message. */
+static unsigned long min_queue = SZ_16M;
+static unsigned long max_queue = SZ_1G;
+static unsigned long no_jiffies;
+static unsigned long max_grace = 60 * HZ;
 
 enum {
 	CTL_RECONNECT_MIN,
@@ -36,6 +42,8 @@ enum {
 	CTL_ACCESS,
 	CTL_ACCESS_GROUPS,
 	CTL_PEER_NETWORKS,
+	CTL_RECV_QUEUE_MAX,
+	CTL_RECV_QUEUE_GRACE,
 	CTL_NR
 };
 
@@ -183,6 +191,22 @@ static const struct ctl_table sysctl_template[CTL_NR + 1] = {
 		.proc_handler	= sysctl_text,
 		.extra1		= &peer_networks,
 	},
+	[CTL_RECV_QUEUE_MAX] = {
+		.procname	= "recv_queue_max_bytes",
+		.maxlen		= sizeof(unsigned long),
+		.mode		= 0644,
+		.proc_handler	= proc_doulongvec_minmax,
+		.extra1		= &min_queue,
+		.extra2		= &max_queue,
+	},
+	[CTL_RECV_QUEUE_GRACE] = {
+		.procname	= "recv_queue_grace_ms",
+		.maxlen		= sizeof(unsigned long),
+		.mode		= 0644,
+		.proc_handler	= proc_doulongvec_ms_jiffies_minmax,
+		.extra1		= &no_jiffies,
+		.extra2		= &max_grace,
+	},
 };
 
 static void sysctl_defaults(struct rds_net_sysctl *s)
@@ -196,6 +220,8 @@ static void sysctl_defaults(struct rds_net_sysctl *s)
 	s->paths_old = 1;
 	s->heartbeat_interval = 1000;
 	s->heartbeat_limit = 3;
+	s->recv_queue_max = SZ_64M;
+	s->recv_queue_grace = 2 * HZ;
 }
 
 /*
@@ -222,6 +248,8 @@ static void sysctl_bind(struct ctl_table *table, struct rds_net *rn)
 	table[CTL_ACCESS].data = rn;
 	table[CTL_ACCESS_GROUPS].data = rn;
 	table[CTL_PEER_NETWORKS].data = rn;
+	table[CTL_RECV_QUEUE_MAX].data = &s->recv_queue_max;
+	table[CTL_RECV_QUEUE_GRACE].data = &s->recv_queue_grace;
 }
 
 /**

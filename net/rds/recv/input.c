@@ -15,7 +15,9 @@
 #include "proto/exthdr.h"
 #include "proto/header.h"
 #include "proto/rxrule.h"
+#include "recv/handshake.h"
 #include "recv/rx_state.h"
+#include "sock/rcvq.h"
 #include "sock/state.h"
 #include "sock/table.h"
 #include <net/rds/transport.h>
@@ -46,6 +48,21 @@ void rds_rx_delayed(struct rds_path *path)
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_delayed, RDS_NS);
 
+/*
+ * Does the socket still wait for its reader whose messages held the path up?
+ */
+static bool rx_is_held(struct rds_path *path)
+{
+	struct rds_sock *rs = rds_bind_lookup(path->rx->rn, &path->addr->laddr,
+					      path->rx->held,
+					      path->addr->ifindex);
+
+	if (rs && rds_sock_holds(rs))
+		return true;
+	path->rx->held = 0;
+	return false;
+}
+
 void rds_rx_begin(struct rds_rx_batch *batch, struct rds_path *path)
 	__acquires(RCU)
 {
@@ -54,6 +71,8 @@ void rds_rx_begin(struct rds_rx_batch *batch, struct rds_path *path)
 	batch->path = path;
 	batch->acked = 0;
 	batch->nr_wake = 0;
+	batch->held = unlikely(path->rx->held) && rx_is_held(path);
+	batch->again = path->rx->by_number;
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_begin, RDS_NS);
 
@@ -128,24 +147,40 @@ static void rx_wake_later(struct rds_rx_batch *batch, struct rds_sock *rs)
  */
 static void rx_to_socket(struct rds_rx_batch *batch, struct rds_incoming *inc)
 {
-	struct rds_net *rn = batch->path->rx->rn;
+	struct rds_rx_state *rx = batch->path->rx;
+	__be16 port = inc->dport;
 	struct rds_sock *rs = NULL;
 
 	if (batch->nr_wake)
 		rs = batch->wake[batch->nr_wake - 1];
-	rs = rds_bind_lookup_near(rn, rs, &inc->daddr, inc->dport,
+	rs = rds_bind_lookup_near(rx->rn, rs, &inc->daddr, port,
 				  batch->path->addr->ifindex);
 	if (!rs) {
-		rds_stats_inc(rn, recv_drop_no_sock);
-		rds_drop(rn->net, RDS_DROP_NO_SOCKET);
+		rds_stats_inc(rx->rn, recv_drop_no_sock);
+		rds_drop(rx->rn->net, RDS_DROP_NO_SOCKET);
 		rds_rx_free(inc);
-	} else if (!rds_sock_queue(rs, inc)) {
-		rds_stats_inc(rn, recv_drop_dead_sock);
-		rds_drop(rn->net, RDS_DROP_DEAD_SOCKET);
-		rds_rx_free(inc);
-	} else {
-		rx_wake_later(batch, rs);
+		return;
 	}
+	switch (rds_sock_queue(rs, inc,
+			       batch->path->trans->caps & RDS_CAP_RX_HOLDS)) {
+	case RDS_QUEUED:
+		break;
+	case RDS_QUEUED_HOLD:
+		batch->held = true;
+		rx->held = port;
+		rds_stats_inc(rx->rn, recv_delayed_retry);
+		break;
+	case RDS_QUEUED_FULL:
+		rds_drop(rx->rn->net, RDS_DROP_FULL_SOCKET);
+		rds_rx_free(inc);
+		break;
+	case RDS_QUEUED_DEAD:
+		rds_stats_inc(rx->rn, recv_drop_dead_sock);
+		rds_drop(rx->rn->net, RDS_DROP_DEAD_SOCKET);
+		rds_rx_free(inc);
+		return;
+	}
+	rx_wake_later(batch, rs);
 }
 
 /*
@@ -167,118 +202,6 @@ static void rx_map(struct rds_rx_state *rx, const struct rds_incoming *inc)
 	rx->mapped = true;
 	if (!rds_cong_receive(rx->fmap, bits))
 		rds_drop(rx->rn->net, RDS_DROP_NO_MEMORY);
-}
-
-/*
- * Is the number expected, if any, of an earlier incarnation of the peer, which
- * greets now?  Not if the messages came before the greeting, over the present
- * connection or, as a late peer says, an earlier one without a greeting.
- */
-static bool rx_outdated(const struct rds_rx_state *rx,
-			const struct rds_handshake *hs)
-{
-	u32 gen = rx->lane->gen;
-
-	if (rx->begun || hs->gen == gen)
-		return false;
-	return gen || !rds_handshake_late(hs);
-}
-
-/*
- * Apply the generation number of a handshake to the lane of the path, which is
- * locked.  The session knows it already, so that no other path begins the lane
- * anew for an earlier one; nor does this one, if the session knows a later one
- * by now.  A handshake with a number is accepted, so the number expected is
- * right already; a lower one would let in repeats of what the new incarnation
- * sent before its handshake.
- */
-static void rx_set_generation(struct rds_rx_state *rx,
-			      const struct rds_handshake *hs, bool numbered)
-{
-	if (hs->gen)
-		WRITE_ONCE(rx->gen, hs->gen);
-	if (rds_rx_is_shared(rx) && hs->gen &&
-	    hs->gen != READ_ONCE(*rx->peer_gen))
-		return;
-	if (!numbered && rx_outdated(rx, hs))
-		rds_rx_lane_forget(rx->lane);
-	if (hs->gen)
-		rx->lane->gen = hs->gen;
-}
-
-/* The lane is locked already if the handshake counts as a message. */
-static void rx_learn(struct rds_rx_state *rx, const struct rds_handshake *hs,
-		     bool numbered, bool locked)
-{
-	if (locked) {
-		rx_set_generation(rx, hs, numbered);
-		return;
-	}
-	rds_rx_lock(rx, rx->lane);
-	rx_set_generation(rx, hs, numbered);
-	rds_rx_unlock(rx, rx->lane);
-}
-
-/* What follows over the connection comes again over another one. */
-static void rx_give_up(struct rds_rx_state *rx, enum rds_drop_reason why)
-{
-	rx->misplaced = true;
-	rx->vtable->lost(rx->path, why);
-}
-
-/*
- * Is the connection another path of the peer?  Its numbers mean nothing here,
- * and what came over it is never acknowledged.  A peer that acknowledges by
- * number and tells no index has one path.
- */
-static bool rx_is_misplaced(const struct rds_rx_state *rx,
-			    const struct rds_handshake *hs)
-{
-	if (rds_handshake_paths(hs))
-		return rds_handshake_index(hs) != rx->path->index;
-	return rx->path->index && rds_handshake_acks(hs);
-}
-
-/*
- * Apply a handshake.  The lane of the path is @locked if the handshake counts
- * as a message.
- */
-static void rx_handshake(struct rds_rx_state *rx,
-			 const struct rds_wire_header *hdr,
-			 const struct rds_handshake *hs, bool ask, bool locked)
-{
-	enum rds_gen_news news;
-
-	if (hs->unknown)
-		rds_drop(rx->rn->net, RDS_DROP_BAD_HANDSHAKE);
-	if (rx_is_misplaced(rx, hs)) {
-		rx->misplaced = true;
-		rx->vtable->misplaced(rx->path, hs);
-		return;
-	}
-	news = rx->vtable->generation(rx->path, hs);
-	if (news == RDS_GEN_STALE) {
-		rx_give_up(rx, RDS_DROP_PEER_REPLACED);
-		return;
-	}
-	rx_learn(rx, hs, hdr->seq, locked);
-	if (rds_handshake_acks(hs))
-		rx->by_number = true;
-	if (rds_rx_is_shared(rx) && rds_handshake_moves(hs))
-		rx->moves = true;
-	rx->vtable->handshake(rx->path, hs, ask, be64_to_cpu(hdr->ack),
-			      news == RDS_GEN_NEW);
-}
-
-static void rx_numbered_handshake(struct rds_rx_state *rx,
-				  const struct rds_wire_header *hdr, bool ask)
-{
-	struct rds_handshake hs;
-
-	/* The answer may be sent before this returns. */
-	WRITE_ONCE(rx->lane->delivered, be64_to_cpu(hdr->seq));
-	rds_handshake_parse(hdr->exthdr, &hs);
-	rx_handshake(rx, hdr, &hs, ask, true);
 }
 
 /*
@@ -342,7 +265,7 @@ static bool rx_unnumbered(struct rds_rx_batch *batch,
 	if (!(rx->path->trans->caps & RDS_CAP_MULTIPATH))
 		return false;
 	if (unlikely(rx_is_stray(inc, hdr))) {
-		rx_give_up(rx, RDS_DROP_BAD_JOIN);
+		rds_rx_give_up(rx, RDS_DROP_BAD_JOIN);
 		return true;
 	}
 	if (rx->by_number && !sport && !dport) {
@@ -358,7 +281,7 @@ static bool rx_unnumbered(struct rds_rx_batch *batch,
 	rds_handshake_parse(hdr->exthdr, &hs);
 	if (!rds_handshake_acks(&hs))
 		return false;
-	rx_handshake(rx, hdr, &hs, ask, false);
+	rds_rx_handshake(rx, hdr, &hs, ask, false);
 	return true;
 }
 
@@ -376,7 +299,7 @@ static bool rx_ping(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		return true;
 	}
 	if (sport == RDS_PROBE_PORT && path->trans->caps & RDS_CAP_MULTIPATH) {
-		rx_numbered_handshake(rx, hdr, true);
+		rds_rx_numbered_handshake(rx, hdr, true);
 		return true;
 	}
 	if (!(path->trans->caps & RDS_CAP_LOCAL_ONLY)) {
@@ -508,7 +431,7 @@ static bool rx_message(struct rds_rx_batch *batch, struct rds_incoming *inc,
 		return rx_ping(batch, inc, hdr);
 	if (dport == RDS_PROBE_PORT && !hdr->sport &&
 	    path->trans->caps & RDS_CAP_MULTIPATH) {
-		rx_numbered_handshake(rx, hdr, false);
+		rds_rx_numbered_handshake(rx, hdr, false);
 		return true;
 	}
 	if (hdr->exthdr[0])
@@ -571,7 +494,7 @@ static bool rx_take(struct rds_rx_batch *batch, struct rds_incoming *inc,
 	bool drop;
 
 	if (unlikely(!rx_is_current(rx, lane))) {
-		rx_give_up(rx, RDS_DROP_PEER_REPLACED);
+		rds_rx_give_up(rx, RDS_DROP_PEER_REPLACED);
 		return true;
 	}
 	if (rx_duplicate(rx, lane, seq, hdr->flags))
@@ -591,7 +514,7 @@ static bool rx_numbered(struct rds_rx_batch *batch, struct rds_incoming *inc,
 	bool drop;
 
 	if (unlikely(!lane)) {
-		rx_give_up(rx, RDS_DROP_BAD_FRAME);
+		rds_rx_give_up(rx, RDS_DROP_BAD_FRAME);
 		return true;
 	}
 	rds_rx_lock(rx, lane);
@@ -620,7 +543,7 @@ void rds_rx_deliver(struct rds_rx_batch *batch, struct rds_incoming *inc,
 	if (!map && !inc->seq && rx_unnumbered(batch, inc, hdr)) {
 		/* The frame is applied. */
 	} else if (unlikely(rx->doubted && !rx->by_number)) {
-		rx_give_up(rx, RDS_DROP_PEER_REPLACED);
+		rds_rx_give_up(rx, RDS_DROP_PEER_REPLACED);
 	} else if (map) {
 		rx_map(rx, inc);
 	} else {

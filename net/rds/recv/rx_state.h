@@ -127,6 +127,8 @@ struct rds_rx_lane {
  * @doubted: the present connection is to an address that may be another host's:
  *	nothing counts before a handshake of the peer
  * @told: the peer has told its further addresses over the present connection
+ * @held: port of a socket that is full, for which the transport waits with what
+ *	follows over the present connection; 0 for none
  * @gen: generation number that the peer named over the present connection
  * @owed_bytes: bytes delivered since the last acknowledgement by @ack_now
  * @owed: messages delivered since then
@@ -151,6 +153,7 @@ struct rds_rx_state {
 	bool				foreign;
 	bool				doubted;
 	bool				told;
+	__be16				held;
 	u32				gen;
 	unsigned int			owed_bytes;
 	unsigned int			owed;
@@ -233,6 +236,7 @@ static inline void rds_rx_state_end(struct rds_rx_state *rx)
 	rx->astray = false;
 	rx->doubted = false;
 	rx->told = false;
+	rx->held = 0;
 	WRITE_ONCE(rx->foreign, false);
 	rx->gen = 0;
 	rds_rx_state_paid(rx);

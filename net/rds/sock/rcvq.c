@@ -7,12 +7,23 @@
  * The receive buffer counts payload.  Behind it stands a limit of the memory
  * that the messages hold, which many small ones reach first.  A loopback
  * address has only this limit: in-tree knows none there.
+ *
+ * Behind both stands the bound, for peers that do not heed the map.  A message
+ * that would exceed it is queued, and its transport reads no further: the
+ * peer's transport keeps what follows, and nothing is lost if the reader
+ * returns.  After a time of grace messages above the bound are dropped, and the
+ * reader is told once (ENOBUFS), so that a socket that does not read holds up
+ * others for that time only.  If a quarter of the bound is free, both begin
+ * anew.  The bound and the grace are for transports with
+ * RDS_CAP_RX_HOLDS; senders of this host are refused instead.
  */
+#include <linux/net.h>
 #include <linux/sched/clock.h>
 #include <linux/sizes.h>
 
 #include "msg/incoming.h"
 #include "netns.h"
+#include "sock/rcvq.h"
 #include "sock/state.h"
 
 /* Lowest limits of the memory in bytes, for loopback addresses and others */
@@ -65,6 +76,74 @@ static bool rx_is_full(const struct rds_sock *rs, u32 len)
 	       ((len && rs->rx_bytes > limit) || rs->rx_count > limit);
 }
 
+/*
+ * Largest memory of received messages, in bytes.  It is above the limit, so the
+ * port of a queue that reaches it is congested.
+ */
+static u64 rx_bound(const struct rds_sock *rs)
+{
+	u64 bound = READ_ONCE(rs->rn->sysctl.recv_queue_max);
+
+	return max(bound, 2 * rx_true_max(rs));
+}
+
+/* Is less than a quarter of the bound free? */
+static bool rx_is_over(const struct rds_sock *rs)
+{
+	u64 bound = rx_bound(rs);
+
+	return rs->rx_true > bound - bound / 4;
+}
+
+/* `rx_late` stays, as the time of jiffies comes again. */
+static bool rx_in_grace(struct rds_sock *rs)
+{
+	lockdep_assert_held(&rs->rx_lock);
+	if (!time_before(jiffies, rs->rx_grace))
+		rs->rx_late = true;
+	return !rs->rx_late;
+}
+
+/*
+ * The port is congested, and a peer has sent a message that holds @truesize
+ * bytes.  In the time of grace several paths may bring one message each; a
+ * quarter of the bound is for these.
+ */
+static enum rds_queued rx_judge(struct rds_sock *rs, u32 truesize)
+{
+	u64 bound = rx_bound(rs), sum = rs->rx_true + truesize;
+
+	lockdep_assert_held(&rs->rx_lock);
+	if (sum <= bound)
+		return RDS_QUEUED;
+	if (!rs->rx_over) {
+		rs->rx_over = true;
+		rs->rx_late = false;
+		rs->rx_told = false;
+		rs->rx_grace = jiffies +
+			READ_ONCE(rs->rn->sysctl.recv_queue_grace);
+	}
+	if (rx_in_grace(rs) && sum <= bound + bound / 4)
+		return RDS_QUEUED_HOLD;
+	return RDS_QUEUED_FULL;
+}
+
+/*
+ * A message is dropped: tell the reader, once in the time of `rx_over`.
+ * Returns whether it is news.
+ */
+static bool rx_tell(struct rds_sock *rs)
+{
+	bool news = !rs->rx_told;
+
+	lockdep_assert_held(&rs->rx_lock);
+	if (news) {
+		rs->rx_told = true;
+		WRITE_ONCE(rs->sk.sk_err, ENOBUFS);
+	}
+	return news;
+}
+
 static bool rx_is_low(const struct rds_sock *rs)
 {
 	unsigned int low = rds_sock_rcvbuf(rs) / 2;
@@ -102,23 +181,55 @@ static bool rx_removed(struct rds_sock *rs, const struct rds_incoming *inc)
 	rs->rx_count--;
 	rs->rx_bytes -= inc->len;
 	rs->rx_true -= inc->truesize;
-	if (!rs->congested || !rx_is_low(rs))
+	if (!rs->congested)
+		return false;
+	/* The reader is back: another time of grace can begin. */
+	if (unlikely(rs->rx_over) && !rx_is_over(rs))
+		rs->rx_over = false;
+	if (!rx_is_low(rs))
 		return false;
 	WRITE_ONCE(rs->congested, false);
 	return true;
 }
 
+static void rx_warn(const struct rds_sock *rs)
+{
+	net_warn_ratelimited("rds: %pI6c port %u is not read in time: messages of peers are dropped\n",
+			     &rs->bound_addr, be16_to_cpu(rs->bound_port));
+}
+
+/**
+ * rds_sock_holds - must the peers of a full queue wait?
+ * @rs: receiving socket, looked up in the present RCU read section
+ *
+ * Context: any but hard interrupts.
+ * Return: whether a transport that was told RDS_QUEUED_HOLD has to go on to
+ * wait: in the time of grace, until a quarter of the bound is free.
+ */
+bool rds_sock_holds(struct rds_sock *rs)
+{
+	bool holds;
+
+	spin_lock_bh(&rs->rx_lock);
+	holds = rs->rx_over && !rs->dead && rx_is_over(rs) && rx_in_grace(rs);
+	spin_unlock_bh(&rs->rx_lock);
+	return holds;
+}
+
 /**
  * rds_sock_queue - queue a received message
  * @rs: receiving socket, looked up in the present RCU read section
- * @inc: message; owned by the socket if true is returned, else by the caller
+ * @inc: message; owned by the socket if it is queued, else by the caller
+ * @bounded: it came over a transport with RDS_CAP_RX_HOLDS
  *
  * Context: any but hard interrupts.  Readers are not woken: the caller calls
  * rds_sock_wake_rx().
- * Return: false if the socket is closed.
+ * Return: enum rds_queued.
  */
-bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc)
+enum rds_queued rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc,
+			       bool bounded)
 {
+	enum rds_queued queued = RDS_QUEUED;
 	u32 len = inc->len;
 	bool flip;
 
@@ -128,9 +239,16 @@ bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc)
 		inc->trace[RDS_MSG_RX_DGRAM_DELIVERED] = local_clock();
 
 	spin_lock_bh(&rs->rx_lock);
-	if (unlikely(rs->dead)) {
+	if (unlikely(rs->dead))
+		queued = RDS_QUEUED_DEAD;
+	else if (unlikely(rs->congested) && bounded)
+		queued = rx_judge(rs, inc->truesize);
+	if (unlikely(!rds_is_queued(queued))) {
+		flip = queued == RDS_QUEUED_FULL && rx_tell(rs);
 		spin_unlock_bh(&rs->rx_lock);
-		return false;
+		if (flip)
+			rx_warn(rs);
+		return queued;
 	}
 	list_add_tail(&inc->list, &rs->rx_queue);
 	flip = rx_added(rs, inc);
@@ -142,7 +260,7 @@ bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc)
 	rds_stats_add(rs->rn, recv_bytes_added_to_sock, len);
 	if (unlikely(flip))
 		cong_publish(rs);
-	return true;
+	return queued;
 }
 
 /*

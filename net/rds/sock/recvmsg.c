@@ -6,6 +6,7 @@
 #include "netns.h"
 #include "sock/addr.h"
 #include "sock/calls.h"
+#include "sock/rcvq.h"
 
 /*
  * Is there a message or notification for this reader?  No lock: each change
@@ -167,6 +168,12 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 	if (unlikely(flags & MSG_ERRQUEUE))
 		return sock_recv_errqueue(&rs->sk, msg, size, SOL_RDS, 0);
 
+	/* Messages were dropped, see rx_judge(). */
+	if (unlikely(READ_ONCE(rs->sk.sk_err))) {
+		ret = sock_error(&rs->sk);
+		if (ret)
+			return ret;
+	}
 	timeo = sock_rcvtimeo(&rs->sk, flags & MSG_DONTWAIT);
 	for (;;) {
 		struct rds_incoming *inc;

@@ -8,6 +8,7 @@
 
 #include "netns.h"
 #include "sock/note.h"
+#include "sock/rcvq.h"
 #include "sock/report.h"
 #include "sock/state.h"
 #include "sock/table.h"

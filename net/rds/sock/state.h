@@ -98,14 +98,19 @@ extern atomic_t rds_rx_tracers;
  * @snd_nospace: a poller waits for room in the send buffer
  * @snd_wait: senders that wait for room in the send buffer
  * @tx_pages: pages of sent messages
- * @rx_lock: guards @dead, @congested, @rx_taken, the receive queue, notes and
- *	zero-copy records
+ * @rx_lock: guards @dead, @congested, @rx_taken, @rx_grace, @rx_over, @rx_late,
+ *	@rx_told, the receive queue, notes and zero-copy records
  * @rx_queue: received messages
  * @rx_bytes: payload bytes of @rx_queue
  * @rx_true: bytes of memory of @rx_queue
  * @rx_count: number of messages of @rx_queue
  * @rx_taken: messages dequeued since a reader was last to free @rx_spent
  * @rx_spent: messages that readers are done with, see rds_sock_dequeue()
+ * @rx_grace: until then peers wait whose messages exceed the bound, in jiffies
+ * @rx_over: a message came that exceeds the bound, and a quarter of the bound
+ *	has not been free since
+ * @rx_late: @rx_grace is over
+ * @rx_told: the reader was told that such a message was dropped
  * @congested: more is queued than the receive buffer allows
  * @rx_wait: readers that wait
  * @rx_traces: number of entries of @rx_trace_pos, see protocol.rst 5.9
@@ -181,6 +186,10 @@ struct rds_sock {
 	struct list_head		zrecords;
 	struct list_head		zspare;
 	struct list_head		notes_due;
+	unsigned long			rx_grace;
+	bool				rx_over;
+	bool				rx_late;
+	bool				rx_told;
 
 	spinlock_t			cong_lock;
 	bool				cong_published;
@@ -261,17 +270,6 @@ void rds_sock_sent(struct rds_sock *rs, unsigned int bytes, unsigned int msgs);
 unsigned int rds_sock_nr_sent(const struct rds_sock *rs);
 int rds_sock_state_init(void);
 void rds_sock_state_exit(void);
-
-/* rcvq.c: the receive queue */
-bool rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc);
-struct rds_incoming *rds_sock_dequeue(struct rds_sock *rs, bool *more);
-void rds_sock_rx_done(struct rds_sock *rs, struct rds_incoming *inc);
-struct rds_incoming *rds_sock_peek(struct rds_sock *rs);
-void rds_sock_requeue(struct rds_sock *rs, struct rds_incoming *inc);
-void rds_sock_rx_purge(struct rds_sock *rs);
-void rds_sock_visit_rx(struct rds_sock *rs,
-		       void (*fn)(const struct rds_incoming *inc, void *arg),
-		       void *arg);
 
 /* notify.c: wake-ups and notifications */
 void rds_sock_wake_rx(struct rds_sock *rs);

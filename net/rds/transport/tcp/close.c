@@ -100,6 +100,7 @@ void rds_tcp_path_close(struct rds_path *path, bool graceful)
 		ts_drain(ts);
 
 	lock_sock(sk);
+	ts->rx_last = true;
 	rds_tcp_receive(ts);
 	rds_tcp_report_acked(ts);
 	rds_tcp_sock_detach(ts);

@@ -62,7 +62,8 @@ const struct rds_transport rds_tcp_transport = {
 	.name		= "tcp",
 	.type		= RDS_TRANS_TCP,
 	.caps		= RDS_CAP_MULTIPATH | RDS_CAP_ZCOPY_TX | RDS_CAP_NETNS |
-			  RDS_CAP_PREFER_LOOP | RDS_CAP_SMALLER_DIALS,
+			  RDS_CAP_PREFER_LOOP | RDS_CAP_SMALLER_DIALS |
+			  RDS_CAP_RX_HOLDS,
 	.path_priv_size	= sizeof(struct rds_tcp_path),
 	.nr_stats	= RDS_TCP_NR_STATS,
 	.stat_names	= rds_tcp_stat_names,

@@ -4,9 +4,10 @@
  *
  * One run takes all received bytes, directly in the callback.  Headers and the
  * payload of small messages are copied out of the socket buffers, larger
- * payload is referenced.  When memory is short the bytes stay in TCP's queue,
- * whose window closes in the end, and a timer tries again.  No byte is lost,
- * and no memory is allocated only because a header announces a length.
+ * payload is referenced.  When memory is short, or the core waits for a reader,
+ * the bytes stay in TCP's queue, whose window closes in the end, and a timer
+ * tries again.  No byte is lost, and no memory is allocated only because a
+ * header announces a length.
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -34,12 +35,22 @@ static void rx_die(struct rds_tcp_rx *rx, enum rds_drop_reason why)
 }
 
 /* No byte is dropped: the bytes not taken now stay in TCP's queue. */
-static void rx_stall(struct rds_tcp_rx *rx)
+static void rx_wait(struct rds_tcp_rx *rx)
 {
 	rx->stop = true;
 	rx->ts->rx_stalled = true;
-	rds_rx_delayed(rx->ts->path);
 	rds_tcp_retry_later(rx->ts);
+}
+
+static void rx_stall(struct rds_tcp_rx *rx)
+{
+	rds_rx_delayed(rx->ts->path);
+	rx_wait(rx);
+}
+
+static bool rx_is_held(const struct rds_tcp_rx *rx)
+{
+	return rds_rx_is_held(&rx->batch, rx->ts->rx_last);
 }
 
 static void rx_message_end(struct rds_tcp_rx *rx)
@@ -50,8 +61,11 @@ static void rx_message_end(struct rds_tcp_rx *rx)
 	ts->rx_state = RDS_TCP_RX_HEADER;
 	ts->inc = NULL;
 	ts->buf = NULL;
-	if (inc)
-		rds_rx_deliver(&rx->batch, inc, &ts->stream.hdr.wire);
+	if (!inc)
+		return;
+	rds_rx_deliver(&rx->batch, inc, &ts->stream.hdr.wire);
+	if (unlikely(rx_is_held(rx)))
+		rx_wait(rx);
 }
 
 /*
@@ -238,7 +252,9 @@ void rds_tcp_receive(struct rds_tcp_sock *ts)
 	rds_rx_begin(&rx.batch, ts->path);
 	if (rds_tcp_look_acked(ts))
 		rds_rx_acked(&rx.batch, ts->una_pos);
-	if (ts->rx_state != RDS_TCP_RX_ALLOC || rx_message_begin(&rx))
+	if (unlikely(rx_is_held(&rx)))
+		rx_wait(&rx);
+	else if (ts->rx_state != RDS_TCP_RX_ALLOC || rx_message_begin(&rx))
 		tcp_read_sock(sk, &desc, rx_actor);
 	/* RDS has no urgent data, and TCP would not read past it. */
 	if (unlikely(tcp_sk(sk)->urg_data))

@@ -156,7 +156,8 @@ enum rds_tcp_rx_state {
  * @closed: detached: @retry may not be queued any more
  * @tx_blocked: ->xmit() ended with RDS_TX_BLOCKED and rds_path_writable() has
  *	not been called
- * @rx_stalled: bytes are left in TCP's queue for want of memory
+ * @rx_stalled: bytes are left in TCP's queue for want of memory, or of a reader
+ * @rx_last: the connection ends: no reader is waited for
  * @una: snd_una of the last report to the core
  * @una_pos: position on the path of @una
  * @last_start: write sequence at the start of the message begun last
@@ -193,6 +194,7 @@ struct rds_tcp_sock {
 	bool			closed;
 	bool			tx_blocked;
 	bool			rx_stalled;
+	bool			rx_last;
 	bool			pacing;
 	u8			cut_off;
 	bool			cut_off_told;
