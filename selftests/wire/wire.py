@@ -3,7 +3,7 @@
 """Every statement about RDS/TCP that shows on the wire, in both directions.
 
 Usage: wire.py [WORD...]: only the cases with one of the words in their name; without words all but
-those of wire_blind.py.
+those of wire_blind.py and wire_pace.py.
 """
 import sys
 
@@ -21,8 +21,10 @@ import wire_tcp     # pylint: disable=unused-import
 # The last: it makes A and C meet.
 import wire_addrs   # pylint: disable=unused-import
 if sys.argv[1:]:
-    # Only with words: one run does not have enough addresses for all cases.
+    # Only with words. One run does not have enough addresses for all cases.
     import wire_blind   # pylint: disable=unused-import
+    # Its minutes pass at once where the guest's clock counts instructions.
+    import wire_pace    # pylint: disable=unused-import
 
 if __name__ == '__main__':
     net = Net()

@@ -152,7 +152,8 @@ bool rds_lanes_need(const struct rds_cpath *first)
 	struct rds_cpath *cp;
 	unsigned int i;
 
-	if (first->pub.index || !rds_session_is_counted(&conn->session))
+	if (first->pub.index || (!rds_session_is_counted(&conn->session) &&
+				 !READ_ONCE(conn->addrs.awaited)))
 		return false;
 	rds_conn_for_each_path(conn, i, cp) {
 		if (i && !rds_txq_empty(&cp->txq))

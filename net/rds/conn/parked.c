@@ -9,6 +9,7 @@
  */
 #include "conn/conn.h"
 #include "conn/internal.h"
+#include "conn/pace.h"
 #include "conn/path.h"
 #include "netns.h"
 
@@ -259,10 +260,12 @@ unsigned long rds_parked_judge(struct rds_cpath *cp)
  */
 static void parked_knocked(struct rds_cpath *cp)
 {
-	if (rds_cpath_state(cp) != RDS_PATH_UP)
+	if (rds_cpath_state(cp) != RDS_PATH_UP) {
 		rds_cpath_want(cp);
-	else if (rds_txq_nudge(&cp->txq))
+		rds_pace_hope(cp);
+	} else if (rds_txq_nudge(&cp->txq)) {
 		rds_cpath_kick(cp);
+	}
 }
 
 /*

@@ -5,12 +5,12 @@
  * an event and queues the worker.
  */
 #include <linux/module.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "conn/addrs.h"
 #include "conn/conn.h"
 #include "conn/internal.h"
+#include "conn/pace.h"
 #include "conn/path.h"
 #include "conn/reach.h"
 #include "netns.h"
@@ -61,8 +61,10 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 		cp->steady = was == RDS_PATH_UP &&
 			     time_after(jiffies, cp->up_since + STEADY_TIME);
 		rds_txq_shut(&cp->txq);
-		if (was == RDS_PATH_UP)
+		if (was == RDS_PATH_UP) {
 			rds_reach_lost(cp);
+			rds_pace_hope_others(cp);
+		}
 		break;
 	default:
 		break;
@@ -218,6 +220,7 @@ bool rds_path_up(struct rds_path *path)
 		return false;
 	rds_conn_greet(cp);
 	rds_cpath_kick(cp);
+	rds_pace_hope_others(cp);
 	if (READ_ONCE(cp->nr_incoming) || path_is_local(cp))
 		rds_cpath_control(cp, 0);
 	else if (rds_txq_undecided(&cp->txq, &since))
@@ -255,32 +258,6 @@ static void path_unmap(struct rds_cpath *cp)
 	rds_cong_source_del(cp->rx.fmap);
 }
 
-/* Did the dial that failed take as long as the wait before the next one? */
-static bool path_dialled_long(const struct rds_cpath *cp)
-{
-	return cp->reason == RDS_DROP_DIAL_FAILED &&
-	       time_after_eq(jiffies, cp->dialled + cp->backoff);
-}
-
-/*
- * Set the time of the next dial.  The back-off starts anew after a connection
- * that was of use, that is, the peer sent over it and it lasted.  A peer that
- * ends each connection soon is dialled at growing intervals; one that does not
- * answer has been dialled all the time, and may be back.
- */
-static void path_rate(struct rds_cpath *cp)
-{
-	if (!cp->rx.heard)
-		/* A peer that is gone does not clear the bits of its map. */
-		path_unmap(cp);
-	else if (cp->steady)
-		cp->backoff = 0;
-	WRITE_ONCE(cp->rx.heard, false);
-	cp->dial_after = jiffies;
-	if (cp->backoff && !path_dialled_long(cp))
-		cp->dial_after += 1 + get_random_u32_below(cp->backoff);
-}
-
 /* The peer is silent, and takes repeats: nothing is worth a wait. */
 static bool path_is_dead(const struct rds_cpath *cp)
 {
@@ -311,7 +288,11 @@ static void path_teardown(struct rds_cpath *cp, bool graceful)
 	WRITE_ONCE(cp->watched, false);
 	WRITE_ONCE(cp->cut_off, false);
 	WRITE_ONCE(cp->probing, false);
-	path_rate(cp);
+	/* A peer that is gone does not clear the bits of its map. */
+	if (!cp->rx.heard)
+		path_unmap(cp);
+	rds_pace_lost(cp);
+	WRITE_ONCE(cp->rx.heard, false);
 	if (cp->reason != RDS_DROP_IDLE)
 		rds_stats_inc(cp->conn->rn, conn_reset);
 	rds_cpath_event(cp, RDS_EV_CLOSED, RDS_DROP_NONE);
@@ -356,24 +337,20 @@ static bool path_wanted(struct rds_cpath *cp)
 	/* Such a peer does not notice a knock for a further path. */
 	if (counted)
 		return cp->pub.dials;
-	if (READ_ONCE(cp->dial_wanted) || !rds_txq_empty(&cp->txq) ||
-	    rds_lanes_need(cp) || rds_addrs_keep(cp))
+	if (cp->needed || rds_addrs_keep(cp))
 		return true;
 	/*
 	 * An old peer does not ask for a dial, so the end that dials keeps a
 	 * used path up.
 	 */
-	return cp->pub.dials && rds_cpath_used(cp) && !path_is_local(cp);
+	return cp->pub.dials && rds_cpath_used(cp) && !path_is_local(cp) &&
+	       !rds_pace_is_over(cp);
 }
 
 static void path_dial(struct rds_cpath *cp)
 {
-	unsigned long max = READ_ONCE(cp->conn->rn->sysctl.reconnect_max);
-	unsigned long min = READ_ONCE(cp->conn->rn->sysctl.reconnect_min);
-
 	lockdep_assert_held(&cp->ctl);
-	cp->backoff = clamp(cp->backoff * 2, min, max);
-	WRITE_ONCE(cp->dialled, jiffies);
+	rds_pace_dial(cp);
 	WRITE_ONCE(cp->crossed, false);
 	cp->port = cp->pub.index;
 	cp->joins = false;
@@ -388,9 +365,11 @@ static void path_dial(struct rds_cpath *cp)
  */
 static void path_when_down(struct rds_cpath *cp)
 {
-	long wait = cp->dial_after - jiffies;
+	long wait;
 
 	lockdep_assert_held(&cp->ctl);
+	rds_pace_look(cp);
+	wait = rds_pace_wait(cp);
 	if (!path_wanted(cp)) {
 		path_unmap(cp);
 		rds_reach_look(cp->conn);
@@ -399,11 +378,7 @@ static void path_when_down(struct rds_cpath *cp)
 			rds_conn_reap(cp->conn);
 		else
 			rds_lanes_call(cp);
-	} else if (wait > 0 && wait <= (long)cp->backoff) {
-		/*
-		 * The time holds, even if another context queues the worker
-		 * meanwhile.
-		 */
+	} else if (wait > 0) {
 		rds_cpath_control(cp, wait);
 	} else {
 		path_dial(cp);
@@ -530,7 +505,8 @@ static void path_control_work(struct work_struct *work)
 	rds_conn_put(cp->conn);
 }
 
-void rds_cpath_want(struct rds_cpath *cp)
+/* The peer, or a message, wants the path while it is down. */
+static void path_want(struct rds_cpath *cp)
 {
 	bool news;
 
@@ -543,6 +519,16 @@ void rds_cpath_want(struct rds_cpath *cp)
 	spin_unlock_bh(&cp->lock);
 	if (news)
 		rds_cpath_control(cp, 0);
+}
+
+void rds_cpath_want(struct rds_cpath *cp)
+{
+	struct rds_cpath *first = cp->conn->paths[0];
+
+	path_want(cp);
+	/* Where this path may not dial, the first one does before it. */
+	if (cp != first && !rds_lanes_dial(cp->conn, cp->pub.index))
+		path_want(first);
 }
 
 void rds_cpath_kill(struct rds_cpath *cp)
@@ -607,6 +593,7 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 	cp->pub.rx = &cp->rx;
 	cp->conn = conn;
 	cp->dial_after = jiffies;
+	cp->failing_since = jiffies;
 	cp->idle_look = jiffies;
 	spin_lock_init(&cp->lock);
 	mutex_init(&cp->ctl);

@@ -10,7 +10,8 @@
  * Locks, outermost first:
  *
  *	rds_cpath.ctl	mutex: dialling, attaching, closing; `backoff`,
- *			`dial_after`, `attaching`, `watched`, `probing`.  The
+ *			`dial_after`, `failing_since`, `needed`,
+ *			`attaching`, `watched`, `probing`.  The
  *			functions of the transport path_connect, path_attach,
  *			path_watch and path_close run under it.  Of `attaching`
  *			see rds_parked_claim().
@@ -70,8 +71,13 @@ struct rds_parked {
  *	means at once
  * @dialled: time of the last dial, in jiffies
  * @dial_after: earliest time of the next dial, in jiffies
+ * @failing_since: when the path was last of use, or was not needed, in jiffies;
+ *	see pace.c
  * @up_since: time of the last change to UP, in jiffies
  * @steady: the last connection had been up for STEADY_TIME when it was lost
+ * @needed: a message waited for the path, or the peer for a dial, when the
+ *	worker last looked
+ * @hope: the peer has shown that it is there; any context sets it
  * @crossed: a connection of the peer was refused in favour of the last dial
  * @attaching: the peer opened the connection that is coming up
  * @watched: the transport has to find out soon that the connection is dead
@@ -108,6 +114,8 @@ struct rds_cpath {
 	bool			watched;
 	bool			joins;
 	bool			cut_off;
+	bool			needed;
+	bool			hope;
 	struct mutex		ctl;
 	struct delayed_work	ctl_work;
 	struct work_struct	tx_work;
@@ -115,6 +123,7 @@ struct rds_cpath {
 	unsigned long		backoff;
 	unsigned long		dialled;
 	unsigned long		dial_after;
+	unsigned long		failing_since;
 	unsigned long		up_since;
 	void			*incoming[RDS_PATH_MAX_INCOMING];
 	u16			ports[RDS_PATH_MAX_INCOMING];
