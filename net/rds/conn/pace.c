@@ -75,8 +75,9 @@ static void pace_set(struct rds_cpath *cp)
 }
 
 /*
- * The back-off starts anew after a connection that was of use, that is, the
- * peer sent over it and it lasted.  A peer that ends each connection soon is
+ * The peer is there if it sent over the connection.  The back-off starts anew
+ * after a connection that was of use, that is, the peer sent over it and it
+ * lasted.  A peer that ends each connection soon is
  * dialled at growing intervals; one that does not answer has been dialled all
  * the time, and may be back.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pace.c: when a path that is down dials.  Process context; the path's control
- * mutex is held, but for rds_pace_hope().
+ * pace.c: when a path that is down dials.  Process context, with the path's
+ * control mutex held, unless a function says otherwise.
  */
 #ifndef _RDS_CONN_PACE_H
 #define _RDS_CONN_PACE_H

@@ -13,9 +13,9 @@
  * peer's transport keeps what follows, and nothing is lost if the reader
  * returns.  After a time of grace messages above the bound are dropped, and the
  * reader is told once (ENOBUFS), so that a socket that does not read holds up
- * others for that time only.  If a quarter of the bound is free, both begin
- * anew.  The bound and the grace are for transports with
- * RDS_CAP_RX_HOLDS; senders of this host are refused instead.
+ * others for that time only.  Once a quarter of the bound is free, another time
+ * of grace can begin, and the reader can be told again.  All this is for
+ * transports with RDS_CAP_RX_HOLDS; senders of this host are refused instead.
  */
 #include <linux/net.h>
 #include <linux/sched/clock.h>
@@ -95,7 +95,7 @@ static bool rx_is_over(const struct rds_sock *rs)
 	return rs->rx_true > bound - bound / 4;
 }
 
-/* `rx_late` stays, as the time of jiffies comes again. */
+/* Jiffies wrap, so `rx_late` keeps that the time of grace has ended. */
 static bool rx_in_grace(struct rds_sock *rs)
 {
 	lockdep_assert_held(&rs->rx_lock);

@@ -168,7 +168,7 @@ int rds_recvmsg(struct socket *sock, struct msghdr *msg, size_t size, int flags)
 	if (unlikely(flags & MSG_ERRQUEUE))
 		return sock_recv_errqueue(&rs->sk, msg, size, SOL_RDS, 0);
 
-	/* Messages were dropped, see rx_judge(). */
+	/* Messages of a peer were dropped, see rcvq.c. */
 	if (unlikely(READ_ONCE(rs->sk.sk_err))) {
 		ret = sock_error(&rs->sk);
 		if (ret)

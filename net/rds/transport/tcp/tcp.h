@@ -157,7 +157,7 @@ enum rds_tcp_rx_state {
  * @tx_blocked: ->xmit() ended with RDS_TX_BLOCKED and rds_path_writable() has
  *	not been called
  * @rx_stalled: bytes are left in TCP's queue for want of memory, or of a reader
- * @rx_last: the connection ends: no reader is waited for
+ * @rx_last: the connection ends: only what the peer repeats waits for a reader
  * @una: snd_una of the last report to the core
  * @una_pos: position on the path of @una
  * @last_start: write sequence at the start of the message begun last
