@@ -15,11 +15,14 @@
  * CQ_RUN_MAX + 1 frames in one direction is a stream.
  *
  * Lifetime: the queue is freed after its queue pair, when the device raises no
- * completion any more; rds_rdma_cq_put() waits for an interrupt in progress.
+ * completion any more; rds_rdma_cq_put() waits for an interrupt and for a poll
+ * in progress.
  *
  * Lock: rds_rdma_cq.run and .rx are under rds_rdma_conn.tx_lock.  A completion
  * reads .run without the lock: both of its ways are correct.
  */
+#include <linux/rcupdate.h>
+
 #include "data.h"
 
 #define CQ_RUN_MAX	4
@@ -83,6 +86,20 @@ int rds_rdma_cq_get(struct rds_rdma_conn *conn, unsigned int nr_cqe)
 	return 0;
 }
 
+/*
+ * Wait until no softirq uses the queue.  ib_free_cq() does not: a poll marks
+ * itself as complete, for which ib_free_cq() waits, and then arms the queue, in
+ * memory that may be freed by then, and polls again if the queue is not empty
+ * (ib_poll_handler()).  Between irq_poll_disable() and irq_poll_enable() no
+ * poll begins, and the grace period ends after the softirq that completed one.
+ */
+static void cq_wait_poll(struct ib_cq *cq)
+{
+	irq_poll_disable(&cq->iop);
+	synchronize_rcu_expedited();
+	irq_poll_enable(&cq->iop);
+}
+
 void rds_rdma_cq_put(struct rds_rdma_conn *conn)
 {
 	struct rds_rdma_cq *q = &conn->cq;
@@ -91,6 +108,7 @@ void rds_rdma_cq_put(struct rds_rdma_conn *conn)
 		return;
 	if (q->handler) {
 		irq_work_sync(&q->irq);
+		cq_wait_poll(q->cq);
 		ib_free_cq(q->cq);
 	} else {
 		ib_cq_pool_put(q->cq, q->nr_cqe);
