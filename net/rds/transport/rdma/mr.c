@@ -14,6 +14,7 @@
  */
 #include <linux/moduleparam.h>
 #include <linux/random.h>
+#include <linux/rcupdate.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 
@@ -330,6 +331,18 @@ int rds_rdma_mr_reg(struct rds_rdma_dev *dev, const struct bio_vec *bv,
 }
 
 /*
+ * siw looks whether a key is valid, and then places what one packet has
+ * brought; ending the key does not wait for that.  siw does both under
+ * sk_callback_lock (siw_qp_llp_data_ready()), which is a section that a grace
+ * period waits for.  After this no WRITE changes the memory.
+ */
+static void mr_wait_placed(const struct rds_rdma_dev *dev)
+{
+	if (dev->props.soft && dev->props.iwarp)
+		synchronize_rcu_expedited();
+}
+
+/*
  * End a key that is not in the hash.  After the first step no peer can use it;
  * the second step unmaps the memory.
  */
@@ -342,11 +355,13 @@ static void mr_end(struct rds_rdma_dev *dev, struct rds_rdma_mr *mr,
 	};
 
 	if (invalidated || !rds_rdma_registrar_run(dev, &mr->req, &wr)) {
+		mr_wait_placed(dev);
 		mr_unmap_sg(dev, mr);
 		pool_put(dev, mr, true);
 	} else {
 		/* Without a registrar, only freeing the MR ends the key. */
 		mr_destroy(dev, mr);
+		mr_wait_placed(dev);
 	}
 }
 
