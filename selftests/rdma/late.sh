@@ -3,12 +3,14 @@
 # late.sh siw-late: the accepting end of a connection is not told of the peer's first frames
 # (selftests/vm/siw-late.sed). A message still arrives: the accepting end gives up, and the path
 # connects again. The peer is another address of the host, or the address itself; then both ends of
-# the connection belong to one path.
+# the connection belong to one path. And the device places WRITEs late, whose key ends meanwhile:
+# the memory of the key is not changed any more.
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh
 
 slow=${RDS_SLOW:-1}
 late=/sys/module/siw/parameters/late
+port=7000
 
 setup() {
 	for _m in ib_core ib_uverbs rdma_ucm libcrc32c iw_cm; do
@@ -31,12 +33,35 @@ arrives() {
 	[ "$_left" = 0 ] && [ $_more -ge 1 ]
 }
 
-plan $((1 + 4 + $(rdma_left_plan)))
+# stays FROM TO: a WRITE that the device places late does not change memory whose key has ended;
+# driver and agent run here
+stays() {
+	port=$((port + 1))
+	for _end in "agent $2 $1" "placed $1 $2"; do
+		# shellcheck disable=SC2086
+		set -- "$1" "$2" $_end
+		timeout $((60 * slow)) "$RDS_BIN/rds-rdmat" "$3" -c "127.0.0.1,$port" -d siw -s ours "$4" "$5" &
+	done
+	wait $!
+	_rc=$?
+	wait
+	return $_rc
+}
+
+# Keys ended while a WRITE was placed. Which processor the device uses, and so whether it can end a
+# key then, depends on the direction.
+placed_late() { [ "$(cat ${late%late}placed_late)" -gt 0 ]; }
+
+plan $((1 + 4 + 2 + 1 + $(rdma_left_plan)))
 setup "$1" && ok late.up || { not_ok late.up "see above"; exit 1; }
 for fam in 4 6; do
 	eval "_me=\$RDS_SELF$fam _you=\$RDS_PEER$fam"
 	check "late.other_address_v$fam" arrives "$_you"
 	check "late.own_address_v$fam" arrives "$_me"
 done
+eval "_me=\$RDS_SELF4 _you=\$RDS_PEER4"
+check late.memory_stays_there stays "$_me" "$_you"
+check late.memory_stays_back stays "$_you" "$_me"
+check late.placed_late placed_late
 rdma_left late
 exit $LIB_FAILED

@@ -5,7 +5,8 @@
  * rds-rdmat agent [options] SELF PEER  carry out the driver's requests
  * rds-rdmat TEST [options] SELF PEER   drive TEST: msg, rmem, flags, atomic,
  *                                      bad, badkey, kill, resets, opresets,
- *                                      fresh, freed, stall, reload or joined
+ *                                      fresh, freed, placed, stall, reload
+ *                                      or joined
  *   -c ADDR,PORT        control connection
  *   -s STACK,PEERSTACK  ours or intree
  *   -d rxe|siw          kind of device
@@ -39,6 +40,7 @@ static const struct {
 	{ "opresets", test_opresets, plan_opresets },
 	{ "fresh", test_fresh, plan_fresh },
 	{ "freed", test_freed, plan_freed },
+	{ "placed", test_placed, plan_placed },
 	{ "stall", test_stall, plan_stall },
 	{ "reload", test_reload, plan_reload },
 	{ "joined", test_joined, plan_joined },

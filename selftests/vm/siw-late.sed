@@ -23,3 +23,36 @@ static void siw_be_late(struct siw_cep *cep)\
 	late -= !!tries;\
 }
 /if (wait_for_peer_rts) {/,/siw_qp_socket_assoc(cep, qp);/s/^\t\tsiw_qp_socket_assoc(cep, qp);/\t\tsiw_be_late(cep);\n&/
+
+# siw_qp_rx.c: the parameter "late_place" is a number of WRITEs that are placed late: siw has found that
+# the key is valid, and waits up to 500 ms until it is not, and then 300 ms more. "placed_late" counts
+# those whose key has ended, and "placing" is 1 meanwhile.
+/^static int siw_rx_umem(/i\
+#include <linux/delay.h>\
+#include <linux/moduleparam.h>\
+\
+static int late_place, placing, placed_late;\
+module_param(late_place, int, 0644);\
+module_param(placing, int, 0444);\
+module_param(placed_late, int, 0444);\
+\
+static void siw_place_late(struct siw_mem *mem)\
+{\
+	int tries = 500;\
+\
+	if (late_place <= 0)\
+		return;\
+	placing = 1;\
+	late_place--;\
+	while (READ_ONCE(mem->stag_valid) && --tries)\
+		mdelay(1);\
+	if (!tries)\
+		return;\
+	mdelay(300);\
+	placed_late++;\
+}\
+
+/rv = siw_rx_data(mem, srx, /i\
+	siw_place_late(mem);
+/srx->ddp_to + srx->fpdu_part_rcvd, bytes);/a\
+	placing = 0;

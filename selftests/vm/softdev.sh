@@ -5,8 +5,9 @@
 #                                  debug); build it unless it exists
 #
 # siw is the kernel's. With VARIANT netns it is altered by siw-netns.sed and serves the namespace of
-# its interface, with late by siw-late.sed and can lose a wakeup. rxe is built with VARIANT late only:
-# rxe-late.sed makes it queue packets late; Debian's kernels have the unaltered one.
+# its interface, with late by siw-late.sed and can lose a wakeup, or place a WRITE late. rxe is built
+# with VARIANT late only: rxe-late.sed makes it queue packets late; Debian's kernels have the unaltered
+# one.
 #
 # Debian's kernels do not have siw. The source is taken from the linux-source package of the same
 # version as the kernel and built out of tree; the debug kernel's build includes siw.
@@ -18,7 +19,7 @@ build=$("$top/selftests/vm/build-dir.sh")
 usage="usage: softdev.sh siw|rxe KERNEL [VARIANT]"
 drv=${1:?$usage} K=${2:?$usage} name=$1${3:+-$3}
 case "$drv" in
-siw)	module=siw config=CONFIG_RDMA_SIW altered=siw_cm.c ;;
+siw)	module=siw config=CONFIG_RDMA_SIW altered="siw_cm.c siw_qp_rx.c" ;;
 rxe)	module=rdma_rxe config=CONFIG_RDMA_RXE altered="rxe_recv.c rxe_qp.c" ;;
 *)	echo "$usage" >&2; exit 2 ;;
 esac
