@@ -1,0 +1,575 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What hosts elsewhere can make this one hold or spend, or wait for, each with its bound.
+
+Usage: remote.py [WORD...]: only the cases with one of the words in their name. RDS_ARGS is the number
+of hosts of attack.fan_in and of attack.silent. The attackers are TCP sockets of namespace B, which has
+networks of 65,536 addresses for them: hosts whose address is smaller than A's dial, and A dials the
+others. In-tree is measured, for comparison, and not judged.
+"""
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wire'))
+
+# pylint: disable=wrong-import-position
+from lab import (A4, A6, AC4, C4, Deadline, ICOUNT, LOAD, Net, OURS, RDS_TCP_PORT, SLOW, check,
+                 eventually, ip_batch, libc_call, log)
+import wirelib
+from wirelib import (BOTH, F_CONG, MIB, ONE, RDS_CONG_MONITOR, ROLES, SOL_RDS, Closed,
+                     bitmap, case, count_dials, counters, drops, gen, header, info, npaths, pattern,
+                     setting, tcp_info)
+
+INFO_CONNECTIONS, INFO6_CONNECTIONS = 10001, 10011
+MSG_EOR = 0x80
+HOSTS = int(os.environ.get('RDS_ARGS') or 0)
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+def judge(cond, fmt, *args):
+    """A bound for ours. What in-tree does is printed, to be compared."""
+    log(fmt + ('' if cond else ': beyond the bound'), *args)
+    check(cond or not OURS, fmt, *args)
+
+
+def judge_time(cond, fmt, *args):
+    """The same for a time or a rate, for which the clock has to count instructions."""
+    judge(cond or not ICOUNT, fmt, *args)
+
+
+# --- meters ---------------------------------------------------------------------------------------
+
+def kernel_bytes():
+    """Memory that the kernel holds for other things than programs, files and TCP's queues."""
+    with open('/proc/meminfo', encoding='ascii') as f:
+        kib = {line.split(':')[0]: int(line.split()[1]) for line in f}
+    with open('/proc/net/sockstat', encoding='ascii') as f:
+        words = [line.split() for line in f if line.startswith('TCP:')][0]
+    tcp = int(words[words.index('mem') + 1]) * mmap.PAGESIZE
+    used = kib['MemTotal'] - kib['MemFree'] - kib['Cached'] - kib['Buffers'] - kib['AnonPages']
+    return used * 1024 - tcp
+
+
+class Meter:
+    """Memory that the kernel holds beyond what it held at the start."""
+
+    def __init__(self):
+        self.start = kernel_bytes()
+
+    def more(self):
+        return kernel_bytes() - self.start
+
+
+class Late:
+    """The longest time for which the kernel did not let an urgent thread run (rds-late)."""
+
+    def __enter__(self):
+        prog = os.path.join(os.environ.get('RDS_BIN', 'build/bin'), 'rds-late')
+        path = '/tmp/late.status'
+        with open(path, 'wb') as f:
+            f.write(b'\0' * 16)
+        with open(path, 'r+b') as f:
+            self.mem = mmap.mmap(f.fileno(), 16)
+        self.p = subprocess.Popen([prog, path])
+        eventually(lambda: self.read()[0] > 10, 'ticks', 10)
+        self.mem[8:16] = b'\0' * 8
+        return self
+
+    def read(self):
+        return struct.unpack('=QQ', self.mem[:16])
+
+    def __exit__(self, *exc):
+        self.ns = self.read()[1]
+        self.p.kill()
+        self.p.wait()
+
+
+# --- attackers ------------------------------------------------------------------------------------
+
+class Iovec(ctypes.Structure):
+    _fields_ = [('base', ctypes.c_void_p), ('len', ctypes.c_size_t)]
+
+
+class Msghdr(ctypes.Structure):
+    _fields_ = [('name', ctypes.c_void_p), ('namelen', ctypes.c_uint), ('iov', ctypes.c_void_p),
+                ('iovlen', ctypes.c_size_t), ('control', ctypes.c_void_p),
+                ('controllen', ctypes.c_size_t), ('flags', ctypes.c_int)]
+
+
+class Mmsghdr(ctypes.Structure):
+    _fields_ = [('hdr', Msghdr), ('len', ctypes.c_uint)]
+
+
+class Burst:
+    """Segments of a byte each, many by one call, as an attacker in C would send them."""
+
+    EACH = 1024
+
+    def __init__(self, sock):
+        self.s = sock
+        self.room = ctypes.create_string_buffer(self.EACH)
+        base = ctypes.addressof(self.room)
+        self.iov = (Iovec * self.EACH)(*[Iovec(base + i, 1) for i in range(self.EACH)])
+        self.vec = (Mmsghdr * self.EACH)()
+        for i, m in enumerate(self.vec):
+            m.hdr.iov, m.hdr.iovlen = ctypes.addressof(self.iov) + i * ctypes.sizeof(Iovec), 1
+
+    def send(self, data, seconds=300.0):
+        """Write the bytes; with MSG_EOR TCP joins none of them, whatever the window."""
+        end, at = Deadline(seconds), 0
+        while at < len(data):
+            check(select.select([], [self.s], [], end.left())[1], '%d bytes to go', len(data) - at)
+            part = data[at:at + self.EACH]
+            ctypes.memmove(self.room, part, len(part))
+            at += libc_call('sendmmsg', self.s.fileno(), self.vec, len(part), MSG_EOR)
+
+
+class Flood:
+    """A process that writes frames to connections whatever the map says, in turn; messages begin with
+    their number."""
+
+    def __init__(self, c, peers, port, size, many):
+        self.mem = mmap.mmap(-1, 8)
+        self.first = peers[0].seq + 1
+        self.pid = os.fork()
+        if not self.pid:
+            try:
+                self.write([p.conn.s for p in peers], port, size, many)
+            finally:
+                os._exit(0)
+        c.stack.callback(self.end)
+
+    def block(self, at, port, size, n):
+        return b''.join(header(self.first + i, 4000, port, size) + struct.pack('>I', i).ljust(size, b'.')
+                        for i in range(at, at + n))
+
+    def write(self, socks, port, size, many):
+        n = max(1, 65536 // (size + 48))
+        at, left = 0, {}
+        while at < many or left:
+            n = min(n, many - at)
+            for s in socks:
+                if s not in left and n:
+                    left[s] = memoryview(self.block(at, port, size, n))
+            at += n
+            while len(left) == len(socks) or (at >= many and left):
+                for s in select.select([], list(left), [])[1]:
+                    left[s] = left[s][s.send(left[s]):]
+                    self.mem[:8] = struct.pack('=Q', self.done() + 1)
+                    if not left[s]:
+                        del left[s]
+
+    def done(self):
+        """Number of writes so far"""
+        return struct.unpack('=Q', self.mem[:8])[0]
+
+    def is_over(self):
+        if self.pid and os.waitpid(self.pid, os.WNOHANG)[0]:
+            self.pid = 0
+        return not self.pid
+
+    def end(self):
+        if not self.is_over():
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.pid = 0
+
+
+# Networks of B beside those of lab.py: of hosts that dial A, and of hosts that A dials
+CROWDS = {('client', 4): ('9.64.%d.%d', '9.64.0.0/16'), ('server', 4): ('11.64.%d.%d', '11.64.0.0/16'),
+          ('client', 6): ('fc64::%x:%x', 'fc64::/64'), ('server', 6): ('fd64::%x:%x', 'fd64::/64')}
+
+
+def make_crowds(net):
+    """B has all addresses of the networks, and A finds them there."""
+    via = {4: net.address('client', 4), 6: net.address('client', 6)}
+    for (_, family), (_, prefix) in CROWDS.items():
+        at_b = '%sroute add local %s dev ba%s' % ('-6 ' if family == 6 else '', prefix,
+                                                  ' table 10' if net.vrf else '')
+        for ns, line in (('B', at_b), ('A', '%sroute add %s via %s dev ab' % (
+                '-6 ' if family == 6 else '', prefix, via[family]))):
+            # `ip -b` takes no -6, and knows the family by the prefix.
+            ip_batch([line.replace('-6 ', '')], ns)
+
+
+def crowd(role, family, first, number):
+    form = CROWDS[role, family][0]
+    return [form % (i >> 8, i & 255) for i in range(first + 1, first + 1 + number)]
+
+
+def high(sock):
+    """The same socket with a descriptor that leaves the low ones, for select(2), to others."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (250000, 250000))
+    fd = fcntl.fcntl(sock, fcntl.F_DUPFD_CLOEXEC, 2048)
+    kind = sock.family, sock.type, sock.proto
+    sock.close()
+    return socket.socket(*kind, fileno=fd)
+
+
+def raw_connect(c, addr):
+    """Begin to connect from that address of a crowd; does not wait."""
+    s = c.net.tcp(6 if ':' in addr else 4)
+    if ':' in addr:
+        s.setsockopt(socket.IPPROTO_IPV6, 75, 1)                # IPV6_TRANSPARENT
+    else:
+        s.setsockopt(socket.IPPROTO_IP, socket.IP_TRANSPARENT, 1)
+    s.bind((addr, 0))
+    s = high(s)
+    s.setblocking(False)
+    err = s.connect_ex((A6 if ':' in addr else A4, RDS_TCP_PORT))
+    check(err in (0, errno.EINPROGRESS), 'connect: %s', os.strerror(err))
+    return s
+
+
+def all_connected(socks, seconds=20.0):
+    """Wait until each is connected, or was refused."""
+    end, p = Deadline(seconds), select.poll()
+    for s in socks:
+        p.register(s, select.POLLOUT)
+    left = len(socks)
+    while left:
+        came = p.poll(end.left() * 1000)
+        check(came, '%d of %d connections are not accepted', left, len(socks))
+        for fd, _ in came:
+            p.unregister(fd)
+            left -= 1
+
+
+def connections(c):
+    """Number of connections that A holds"""
+    if OURS:
+        with c.net.a, open('/proc/thread-self/net/rds/held', encoding='ascii') as f:
+            return int(dict(line.split() for line in f)['connections'])
+    return len(info(c.net.a, INFO6_CONNECTIONS if c.family == 6 else INFO_CONNECTIONS))
+
+
+class Honest:
+    """A host that keeps to the rules: messages between A and C, which has the module, too."""
+
+    def __init__(self, c):
+        self.a, self.c = c.rds(addr=AC4), c.rds(ns=c.net.c, addr=C4)
+        self.slowest = 0
+        self.exchange(10.0)
+        self.slowest = 0
+
+    def exchange(self, seconds=5.0):
+        """One message there and one back."""
+        t0 = time.monotonic()
+        self.a.send(b'there', C4, self.c.port)
+        self.c.expect(b'there', (AC4, self.a.port), seconds)
+        self.c.send(b'back', AC4, self.a.port)
+        self.a.expect(b'back', (C4, self.c.port), seconds)
+        self.slowest = max(self.slowest, time.monotonic() - t0)
+
+    def pairs_ns(self, n=100):
+        t0 = time.monotonic_ns()
+        for _ in range(n):
+            self.exchange()
+        return (time.monotonic_ns() - t0) // n
+
+
+def serves_new(c, family=4):
+    """A host that was never here before is served, in both directions."""
+    for role in ROLES:
+        p, r = c.peer(role, family), c.rds(family=family)
+        p.send(4000, r.port, b'new')
+        r.expect(b'new', (p.addr, 4000), 10.0)
+        r.send(b'answer', p.addr, 4000)
+        p.until(lambda m: m.data == b'answer', 'the answer', 10.0)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+@case('attack.tiny', ROLES, BOTH, roles6=ONE)
+def tiny(c, role, family):
+    """A message of 1 MiB, in segments of one byte, holds at most 2.5 MiB."""
+    p, r = c.peer(role, family), c.rds(family=family, rcvbuf=4 * MIB)
+    p.settle()
+    data = p.frame(4000, r.port, pattern(MIB))
+    n = len(data) - 1 if LOAD == 'full' else 100000
+    meter = Meter()
+    Burst(p.conn.s).send(data[:n])
+    eventually(lambda: any(t.data_rem == len(data) - n for t in tcp_info(c.net.a, p.addr)),
+               'the segments', 60)
+    held = meter.more()
+    judge(held <= (5 * MIB // 2 if LOAD == 'full' else MIB), '%d bytes held of %d in segments of one',
+          held, n)
+    p.conn.write(data[n:], 30.0)
+    r.expect(pattern(MIB), (p.addr, 4000), 30.0)
+
+
+BOUND = 16 * MIB
+# What the kernel holds for other reasons, as its caches grow
+NOISE = 2 * MIB
+# Twice what the bound lets in, at least: payload of a message, and number of messages
+SIZES = {'large': (MIB // 2, 80), 'small': (16, 150000)}
+
+
+def bounded(c, grace):
+    if OURS:
+        setting(c, 'recv_queue_max_bytes', BOUND, 4 * BOUND)
+        setting(c, 'recv_queue_grace_ms', grace, 2000)
+
+
+def full(c, role, family, size, many):
+    """A sender that ignores the map, and a socket that is not read: what is held, and what others
+    notice."""
+    bounded(c, 60000)
+    p, r, honest = c.peer(role, family), c.rds(family=family), Honest(c)
+    p.settle()
+    idle, meter = honest.pairs_ns(), Meter()
+    before = counters(c.net.a).get('recv_delayed_retry', 0)
+    flood = Flood(c, [p], r.port, size, many)
+    eventually(lambda: flood.is_over() or
+               OURS and counters(c.net.a)['recv_delayed_retry'] > before, 'the end of the flood', 60)
+    if OURS:
+        check(not flood.is_over(), 'the flood does not wait')
+    busy, held = honest.pairs_ns(), meter.more()
+    judge(held <= BOUND * 5 // 4 + NOISE, '%d bytes held, of messages of %d bytes', held, size)
+    judge_time(busy <= 2 * idle, 'another peer: %d ns for two messages, %d before', busy, idle)
+    q = c.peer(role, family)
+    other = c.rds(family=family)
+    q.send(4000, other.port, b'new')
+    other.expect(b'new', (q.addr, 4000), 10.0)
+    for i in range(many):
+        got = r.recv(30.0)[0]
+        check(len(got) == size and got[:4] == struct.pack('>I', i), 'wanted message %d, got %d', i,
+              struct.unpack('>I', got[:4])[0])
+    eventually(flood.is_over, 'the last bytes', 10)
+    p.seq = flood.first + many
+    p.send(4000, r.port, b'after')
+    r.expect(b'after', (p.addr, 4000), 10.0)
+
+
+@case('attack.full_large', ROLES, BOTH, roles6=ONE)
+def full_large(c, role, family):
+    """Messages of half a MiB: at most 1.25 times the bound is held, and all comes in the end."""
+    full(c, role, family, *SIZES['large'])
+
+
+@case('attack.full_small', ROLES)
+def full_small(c, role, family):
+    """The same with messages of some bytes"""
+    full(c, role, family, *SIZES['small'])
+
+
+@case('attack.fan_in', families=BOTH)
+def fan_in(c):
+    """Hosts that ignore the map send to one socket, through the grace and after it."""
+    bounded(c, 500)
+    peers = [c.peer(ROLES[i % 2], c.family) for i in range(HOSTS or 20)]
+    r, honest = c.rds(family=c.family), Honest(c)
+    for p in peers:
+        p.settle()
+        p.seq = 1000
+    lost, meter, seen = drops(c.net.a).get('full_socket', 0), Meter(), []
+    flood = Flood(c, peers, r.port, 8000, 1 << 40)
+    while flood.done() < 100 * len(peers) or (
+            OURS and drops(c.net.a).get('full_socket', 0) < lost + 5000):
+        honest.exchange(20.0)
+        seen.append(meter.more())
+        check(flood.done() < 2000 * len(peers), 'no message is dropped')
+        if not OURS and seen[-1] > 8 * BOUND:
+            break
+    flood.end()
+    # Single samples were up to twice as large, for a reason not known: take what five in a row have.
+    most = max(min(seen[i:i + 5]) for i in range(max(1, len(seen) - 4)))
+    judge(most <= BOUND * 5 // 4 + NOISE, '%d bytes held (for a moment %d); %d writes, %d exchanges of '
+          'others, of up to %d ms', most, max(seen), flood.done(), len(seen), honest.slowest * 1000)
+    for p in peers:
+        p.conn.reset()
+        p.conn = None
+    r.close()
+    serves_new(c, c.family)
+
+
+# --- connections ----------------------------------------------------------------------------------
+
+GREETING = header(1, 1, 0, ext=npaths(1))
+
+
+def call_once(c, addrs):
+    """Each address connects, greets and goes."""
+    for i in range(0, len(addrs), 50):
+        socks = [raw_connect(c, a) for a in addrs[i:i + 50]]
+        all_connected(socks)
+        for s in socks:
+            try:
+                s.send(GREETING)
+            except OSError:
+                pass                        # it was refused: A dials
+            s.close()
+
+
+@case('attack.addresses', ROLES, BOTH)
+def addresses(c, role, family):
+
+    before, meter, n = connections(c), Meter(), 2000 if family == 4 or LOAD == 'full' else 200
+    honest = Honest(c)
+    for i in range(0, n, 100):
+        call_once(c, crowd(role, family, i, 100))
+        honest.exchange(10.0)
+    log('%d connections of %d held, %d bytes; others waited up to %d ms', connections(c) - before, n,
+        meter.more(), honest.slowest * 1000)
+    serves_new(c, family)
+
+
+@case('attack.silent', families=BOTH)
+def silent(c):
+    """Thousands of hosts connect and say nothing: others go on, and new ones come in."""
+    honest, meter, socks, n = Honest(c), Meter(), [], HOSTS or (
+        10000 if LOAD == 'full' else 5000 if c.family == 4 else 200)
+    c.stack.callback(lambda: [s.close() for s in socks])
+    for i in range(0, n, 50):
+        more = [raw_connect(c, a) for a in crowd('client', c.family, 4096 + i, 50)]
+        socks += more
+        all_connected(more)
+        p = select.poll()
+        p.register(more[-1], select.POLLIN)
+        check(p.poll(20000 * SLOW) and more[-1].recv(48), 'connection %d is not taken', len(socks))
+        honest.exchange(10.0)
+    log('%d silent connections: %d bytes for each; others waited up to %d ms', n, meter.more() // n,
+        honest.slowest * 1000)
+    serves_new(c, c.family)
+    honest.exchange(10.0)
+
+
+# --- time -----------------------------------------------------------------------------------------
+
+def more_than(few, many):
+    """At most 1.3 times as much, and a microsecond for what varies"""
+    return many <= few * 13 // 10 + 1000
+
+
+# What a case may take of a guest's time, for Deadline
+GUEST_S = 60 / SLOW if ICOUNT else 60
+
+
+def queue_to(r, p, n):
+    """A has so many messages for a peer that does not read."""
+    for _ in range(n):
+        r.send(b'x', p.addr, 4000)
+
+
+def handshakes(c, p, n):
+    """Nanoseconds of a handshake with another generation than the last, and the longest delay"""
+    data = b''.join(p.frame(1, 0, ext=npaths(1) + gen(1 + i % 2)) for i in range(n))
+    before = counters(c.net.a)['recv_ping']
+    with Late() as late:
+        t0 = time.monotonic_ns()
+        p.conn.write(data, GUEST_S)
+        eventually(lambda: counters(c.net.a)['recv_ping'] >= before + n, 'handshakes', GUEST_S)
+        ns = time.monotonic_ns() - t0
+    return ns // n, late.ns
+
+
+@case('attack.generations', ROLES, BOTH, roles6=ONE)
+def generations(c, role, family):
+    """Handshakes with ever other generations cost the same whatever waits for the peer."""
+    few, many = measure_generations(c, role, family)
+    judge_time(more_than(few[0], many[0]), '%d ns for a handshake beside 10 messages, %d beside 100000',
+               few[0], many[0])
+    judge_time(more_than(few[1], many[1]), 'at once %d ns beside 10 messages, %d beside 100000',
+               few[1], many[1])
+
+
+def measure_generations(c, role, family):
+    """What handshakes() says beside few messages, and beside many"""
+    p = c.peer(role, family, rcvbuf=4096)
+    r = c.rds(family=family, sndbuf=16 * MIB)
+    c.stack.callback(r.cancel, p.addr, 4000)
+    p.settle()
+    queue_to(r, p, 10)
+    handshakes(c, p, 200)
+    few = handshakes(c, p, 2000)
+    queue_to(r, p, 100000)
+    return few, handshakes(c, p, 2000)
+
+
+def monitors(c, n):
+    for _ in range(n):
+        r = c.rds()
+        r.s = high(r.s)
+        r.s.setsockopt(SOL_RDS, RDS_CONG_MONITOR, struct.pack('=Q', 2**64 - 1))
+
+
+RISING = [bitmap(*range(100, 101 + i)) for i in range(100)] + [bitmap(*range(100, 200))] * 100
+FLIPPING = [bitmap(100 + i % 2) for i in range(200)]
+
+
+def maps_ns(p, maps_):
+    """Nanoseconds of a map, and the longest delay"""
+    frames = b''.join(p.frame(0, 0, m, seq=0, flags=F_CONG) for m in maps_)
+    with Late() as late:
+        t0 = time.monotonic_ns()
+        p.conn.write(frames, GUEST_S)
+        p.sync(GUEST_S)
+        ns = time.monotonic_ns() - t0
+    return ns // len(maps_), late.ns
+
+
+def measure_maps(c, role, number):
+    """What maps_ns() says of maps that free nothing, and of others, beside so many monitors"""
+    p = c.peer(role)
+    p.settle()
+    monitors(c, number)
+    maps_ns(p, RISING[:1])
+    got = maps_ns(p, RISING), maps_ns(p, FLIPPING)
+    p.send_map(bitmap())
+    p.sync()
+    return got
+
+
+@case('attack.maps', ROLES)
+def maps(c, role, family):
+    """A map that frees nothing costs the same beside 5,000 sockets that monitor as beside 10."""
+    few, many = measure_maps(c, role, 10), measure_maps(c, role, 4990)
+    log('map that frees a port: %d ns beside 10 monitors, %d beside 5000', few[1][0], many[1][0])
+    judge_time(more_than(few[0][0], many[0][0]), 'map that frees nothing: %d ns beside 10 monitors, %d '
+               'beside 5000', few[0][0], many[0][0])
+    judge_time(more_than(few[0][1], many[0][1]), 'at once %d ns beside 10 monitors, %d beside 5000',
+               few[0][1], many[0][1])
+
+
+def talk_and_reset(p, conn):
+    """A host that accepts, sends a header and resets"""
+    try:
+        conn.write(GREETING)
+        conn.fill(48, Deadline(0.5 / SLOW))             # with A's map here, the header is at A
+    except (Closed, TimeoutError):
+        pass
+
+
+@case('attack.redials', families=BOTH)
+def redials(c):
+    """A host that accepts, sends a header and resets is dialled at most twice a second, or three times
+    at first."""
+    p, r = c.peer('server', up=False), c.rds(family=c.family)
+    r.send(b'waiting', p.addr, 4000)
+    c.stack.callback(r.cancel, p.addr, 4000)
+    early, late = count_dials(p, 10, talk_and_reset), count_dials(p, 60, talk_and_reset)
+    judge_time(early <= 30 and late <= 150, '%d dials in 10 s, %d in the next minute', early, late)
+
+
+def main():
+    net = Net()
+    make_crowds(net)
+    status = wirelib.run_cases(net, sys.argv[1:])
+    net.part()
+    return status
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Bounds that the module does not keep yet, as cases of remote.py; no case line runs them.
+
+Usage: remote_open.py [WORD...]. For a line of your own, see run.py --cases-file.
+"""
+import select
+import sys
+import time
+
+import remote
+import wirelib
+from lab import A4, log
+from remote import Meter, connections, crowd, call_once, judge, judge_time
+from wirelib import MIB, ROLES, Sniffer, case, count_dials, counters
+
+wirelib.CASES.clear()
+# Instruction time for which the kernel may run nothing else
+LONGEST_NS = 2000000
+IDLE_S = 60
+
+
+def syns(sniff):
+    return sum(s.src == A4 and s.flags == Sniffer.SYN for s in sniff.segments())
+
+
+@case('open.idle', ROLES)
+def idle(c, role, family):
+    """Of 2,000 hosts that connect once no connection is left after the time, and A dials none."""
+    before, number = connections(c), 2000
+    for i in range(0, number, 100):
+        call_once(c, crowd(role, family, i, 100))
+    end, sniff = time.monotonic() + IDLE_S, c.sniffer()
+    left, last, dials = connections(c) - before, -1, 0
+    while left and time.monotonic() < end:
+        select.select([sniff.s], [], [], 1)
+        dials += syns(sniff)
+        left = connections(c) - before
+        if left != last:
+            log('%d s: %d connections', IDLE_S - (end - time.monotonic()), left)
+        last = left
+    judge(not left, '%d connections are left of %d; %d SYN in the time', left, number, dials)
+
+
+@case('open.dilute', ROLES)
+def dilute(c, role, family):
+    """Between messages for a socket that is not read come larger ones for a port that no socket has:
+    what shares a socket buffer with them holds the whole."""
+    remote.bounded(c, 60000)
+    p, r = c.peer(role), c.rds()
+    p.settle()
+    meter, before, n = Meter(), counters(c.net.a)['recv_delayed_retry'], 0
+    while counters(c.net.a)['recv_delayed_retry'] == before and n < 6000 and meter.more() < 400 * MIB:
+        p.conn.write(b''.join(p.frame(4000, r.port, bytes(4096)) + p.frame(4000, 4999, bytes(56000))
+                              for _ in range(10)), 30.0)
+        n += 10
+    judge(meter.more() <= remote.BOUND * 5 // 4 + remote.NOISE, '%d bytes held, for %d messages of 4 KiB',
+          meter.more(), n)
+
+
+@case('open.generations', ROLES)
+def generations(c, role, family):
+    """Handshakes with ever other generations hold up nobody for 2 ms."""
+    few, many = remote.measure_generations(c, role, family)
+    judge_time(many[1] <= LONGEST_NS, 'at once %d ns beside 10 messages, %d beside 100000', few[1],
+               many[1])
+
+
+@case('open.maps', ROLES)
+def maps(c, role, family):
+    """Maps that free ports hold up nobody for 2 ms."""
+    few, many = remote.measure_maps(c, role, 10), remote.measure_maps(c, role, 4990)
+    judge_time(many[1][1] <= LONGEST_NS, 'at once %d ns beside 10 monitors, %d beside 5000', few[1][1],
+               many[1][1])
+
+
+@case('open.redials')
+def redials(c):
+    """After minutes A dials a host that accepts, talks and resets about once a minute."""
+    p, r = c.peer('server', up=False), c.rds()
+    r.send(b'waiting', p.addr, 4000)
+    c.stack.callback(r.cancel, p.addr, 4000)
+    count_dials(p, 600, remote.talk_and_reset)
+    late = count_dials(p, 300, remote.talk_and_reset)
+    judge_time(late <= 20, '%d dials in five minutes', late)
+
+
+if __name__ == '__main__':
+    sys.exit(remote.main())
