@@ -20,6 +20,7 @@ struct rds_addrs_table;
 struct rds_bind_table;
 struct rds_cong_table;
 struct rds_conn_table;
+struct rds_guests;
 struct rds_peers;
 struct rds_use;
 
@@ -44,6 +45,10 @@ struct rds_counters {
  *	path a connection is; never more than @paths
  * @heartbeat_interval: time for a sign of life of a peer that acknowledges by
  *	number, in ms
+ * @connection_idle: time after which a connection ends that nobody uses, in
+ *	jiffies; 0: never
+ * @peer_connections: number of connections that peers have made, above which
+ *	the one ends that is idle for longest
  * @recv_queue_max: memory of received messages of a socket, in bytes, above
  *	which peers wait
  * @recv_queue_grace: time for which they wait before messages are dropped, in
@@ -61,6 +66,8 @@ struct rds_net_sysctl {
 	int		paths_old;
 	int		heartbeat_interval;
 	int		heartbeat_limit;
+	unsigned long	connection_idle;
+	int		peer_connections;
 	unsigned long	recv_queue_max;
 	unsigned long	recv_queue_grace;
 };
@@ -88,6 +95,7 @@ struct rds_access {
  * @bind: bound sockets, of sock/
  * @cong: congestion maps, of cong/
  * @conns: connections, of conn/
+ * @guests: connections that peers have made, of conn/
  * @addrs: addresses of this host that belong together, of conn/
  * @reports_lock: guards what sockets are told of peers, see sock/report.h
  * @uses: use of transports by sockets, indexed by type of transport, of
@@ -111,6 +119,7 @@ struct rds_net {
 	struct rds_bind_table		*bind;
 	struct rds_cong_table		*cong;
 	struct rds_conn_table		*conns;
+	struct rds_guests		*guests;
 	struct rds_addrs_table		*addrs;
 	spinlock_t			reports_lock;
 	struct rds_use			*uses;

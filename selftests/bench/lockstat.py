@@ -21,6 +21,7 @@ SCOPE = {
     "&conn->rx_lanes[i].lock": "lane", "&session->lock": "connection", "&lanes->lock": "connection",
     "&addrs->lock": "connection", "&rn->addrs->lock": "namespace",
     "&rn->reports_lock": "namespace", "&reach->lock": "connection",
+    "&conn->idle.lock": "connection", "&guests->lock": "namespace",
     "&rs->lock": "socket", "&rs->rx_lock": "socket", "&rs->rx_wait": "socket",
     "&rs->snd_wait": "socket", "&rs->cong_lock": "socket", "&rs->mon_lock": "socket",
     "&rs->mr_lock": "socket", "&p->lock": "socket",

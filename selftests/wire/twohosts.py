@@ -213,19 +213,23 @@ class Cases:
     def __init__(self, prefix, world):
         self.prefix, self.world, self.cases = prefix, world, []
 
+    def join(self, other):
+        """Have the cases of another world run as well."""
+        self.cases += other.cases
+
     def case(self, name, *worlds):
         """Register a case, once for each set of arguments of its world: {suffix: arguments}."""
         def deco(fn):
             for tail, kw in (worlds or (('', {}),)):
-                self.cases.append((self.prefix + name + tail, fn, kw))
+                self.cases.append((self.prefix + name + tail, fn, self.world, kw))
             return fn
         return deco
 
-    def run_one(self, fn, kw):
+    def run_one(self, fn, make, kw):
         """Returns why the case failed, or None."""
         world = None
         try:
-            world = self.world(**kw)
+            world = make(**kw)
             fn(world)
         except Exception as e:  # pylint: disable=broad-except
             where = traceback.extract_tb(e.__traceback__)[-1]
@@ -244,9 +248,9 @@ class Cases:
         todo = [c for c in self.cases if not words or any(x in c[0] for x in words)]
         print('1..%d' % len(todo), flush=True)
         bad = 0
-        for n, (name, fn, kw) in enumerate(todo, 1):
+        for n, (name, *one) in enumerate(todo, 1):
             began = time.monotonic()
-            why = self.run_one(fn, kw)
+            why = self.run_one(*one)
             bad += why is not None
             print(('not ok %d %s # %s' % (n, name, why)) if why else 'ok %d %s' % (n, name), flush=True)
             log('%s took %.2f s', name, time.monotonic() - began)

@@ -13,6 +13,7 @@ import wire_ack     # pylint: disable=unused-import
 import wire_bound   # pylint: disable=unused-import
 import wire_carry   # pylint: disable=unused-import
 import wire_format  # pylint: disable=unused-import
+import wire_idle    # pylint: disable=unused-import
 import wire_counted  # pylint: disable=unused-import
 import wire_paths   # pylint: disable=unused-import
 import wire_report  # pylint: disable=unused-import

@@ -544,7 +544,7 @@ def check_handshake(m, what, caps=b''):
     equal(m.ext[3], 6, 'element after NPATHS in ' + what)
     generation = int.from_bytes(m.ext[4:8], 'big')
     check(generation, 'GEN_NUM is 0 in %s', what)
-    equal(m.ext[8:].hex(), caps.ljust(8, b'\0').hex(), 'extensions behind the generation in ' + what)
+    equal(m.without_host()[8:].hex(), caps.ljust(8, b'\0').hex(), 'extensions behind the generation in ' + what)
     return generation
 
 

@@ -235,6 +235,12 @@ def drops(ns):
 
 # --- the raw peer ---------------------------------------------------------------------------------
 
+# Elements of a handshake and the lengths of their bodies; bits of CAP_BITS that tell the host
+CAP_BITS = 7
+HANDSHAKE_ELEMENTS = {5: 2, 6: 4, CAP_BITS: 4, 8: 1}
+HOST_BITS = 0x00f8e000
+
+
 class Msg(collections.namedtuple('Msg', 'seq ack len sport dport flags credit pad csum ext data raw')):
     @property
     def is_map(self):
@@ -243,6 +249,18 @@ class Msg(collections.namedtuple('Msg', 'seq ack len sport dport flags credit pa
     @property
     def is_probe(self):
         return (self.sport, self.dport) in ((1, 0), (0, 1))
+
+    def without_host(self):
+        """The extensions of a handshake without the bits that tell the host apart from itself after a
+        restart, of which one is set."""
+        at, ext = 0, bytearray(self.ext)
+        while at < len(ext) and ext[at] in HANDSHAKE_ELEMENTS:
+            if ext[at] == CAP_BITS:
+                caps = int.from_bytes(ext[at + 1:at + 5], 'big')
+                check(caps & HOST_BITS, 'no host bits in %08x', caps)
+                ext[at + 1:at + 5] = (caps & ~HOST_BITS).to_bytes(4, 'big')
+            at += 1 + HANDSHAKE_ELEMENTS[ext[at]]
+        return bytes(ext)
 
     def brief(self):
         return 'seq %d len %d %d->%d flags %02x ext %s' % (self.seq, self.len, self.sport, self.dport,

@@ -104,7 +104,8 @@ struct rds_stats {
 	_(ACCESS_DENIED, "access_denied")	\
 	_(LOAD_DENIED,	"load_denied")	\
 	_(PEER_DENIED,	"peer_denied")	\
-	_(FULL_SOCKET,	"full_socket")
+	_(FULL_SOCKET,	"full_socket")	\
+	_(PEER_LIMIT,	"peer_limit")
 
 /* RDS_DROP_NONE is no reason: nothing was lost, dropped or refused. */
 enum rds_drop_reason {

@@ -354,8 +354,9 @@ void rds_path_peer_gen(struct rds_path *path, u32 gen);
  * path
  * @path: path to the peer
  *
- * rds_transport_net_init() draws another number, as the state of connections to
- * peers is lost when the transport is loaded again or the namespace is new.
+ * Over a transport with several paths each connection has another number, as
+ * the state of an earlier one to the same peer is lost.  Else it is that of the
+ * namespace, another one each time when the transport becomes ready.
  *
  * Context: any.
  * Return: the generation number to send to the peer; never 0.

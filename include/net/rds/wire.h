@@ -116,6 +116,9 @@ enum rds_ext_type {
 #define RDS_CAP_BITS_LANES	0x00000800
 /* tells further addresses of the host, over path 0 */
 #define RDS_CAP_BITS_ADDRS	0x00001000
+/* changes when the host restarts; 0: not told */
+#define RDS_CAP_BITS_HOST	0x00f8e000
+#define RDS_CAP_BITS_HOST_SHIFT	13
 /* index of the path that the handshake travels on */
 #define RDS_CAP_BITS_INDEX	0x00070000
 #define RDS_CAP_BITS_INDEX_SHIFT 16

@@ -11,6 +11,8 @@
 
 #include "conn/addrs.h"
 #include "conn/conn.h"
+#include "conn/guest.h"
+#include "conn/idle.h"
 #include "conn/internal.h"
 #include "conn/path.h"
 #include "conn/reach.h"
@@ -23,6 +25,11 @@
 
 #define CONN_HASH_BITS	10
 
+/* Bits of a generation number that all connections of a host share */
+#define GEN_HOST	0xff000000
+/* One of these, and one of RDS_CAP_BITS_HOST, is never 0. */
+#define HOST_NONZERO	(0x01000000 | 1 << RDS_CAP_BITS_HOST_SHIFT)
+
 /* A connection that was made and then not used is forgotten after this time. */
 #define CONN_UNUSED_TIME	(10 * HZ)
 
@@ -30,8 +37,9 @@
  * struct rds_conn_table - connections of one namespace
  * @lock: guards adding and removing, and @ready
  * @ready: by type, may connections of the transport be made?
- * @gen: by type, the generation number that its peers are told; constant while
- *	it is @ready
+ * @host: by type, the bits that the generation numbers of all connections have
+ *	in common, and RDS_CAP_BITS_HOST; constant while the transport is @ready
+ * @last_gen: counts the connections that were made
  * @nr: by type, connections not yet freed
  * @seed: makes hash values that peers and users cannot choose
  * @conns: by addresses, RCU
@@ -39,7 +47,8 @@
 struct rds_conn_table {
 	spinlock_t	lock;
 	bool		ready[RDS_TRANS_SLOTS];
-	u32		gen[RDS_TRANS_SLOTS];
+	u32		host[RDS_TRANS_SLOTS];
+	u32		last_gen;
 	atomic_t	nr[RDS_TRANS_SLOTS];
 	u32		seed;
 	DECLARE_HASHTABLE(conns, CONN_HASH_BITS);
@@ -81,9 +90,9 @@ static struct rds_conn *conn_find(struct rds_net *rn,
 	return NULL;
 }
 
-static struct rds_conn *conn_lookup(struct rds_net *rn,
-				    const struct rds_transport *trans,
-				    const struct rds_path_addr *addr)
+struct rds_conn *rds_conn_lookup(struct rds_net *rn,
+				 const struct rds_transport *trans,
+				 const struct rds_path_addr *addr)
 {
 	struct rds_conn *conn;
 
@@ -91,6 +100,23 @@ static struct rds_conn *conn_lookup(struct rds_net *rn,
 	conn = conn_find(rn, trans, addr);
 	rcu_read_unlock();
 	return conn;
+}
+
+bool rds_conn_is_own(const struct rds_conn *conn, u32 gen)
+{
+	struct rds_path_addr back = conn->addr;
+	struct rds_conn *other;
+	bool is_own;
+
+	if (!(conn->trans->caps & RDS_CAP_MULTIPATH))
+		return gen && gen == conn->gen;
+	swap(back.laddr, back.faddr);
+	rcu_read_lock();
+	other = gen ? conn_find(conn->rn, conn->trans, &back) : NULL;
+	is_own = other && other->gen == gen;
+	rcu_read_unlock();
+	rds_conn_put(other);
+	return is_own;
 }
 
 /*
@@ -206,6 +232,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn,
 	rds_session_init(&conn->session, conn->lanes.max,
 			 rds_lanes_limit(READ_ONCE(rn->sysctl.paths_old),
 					 conn->lanes.max));
+	rds_idle_init(conn);
 	INIT_RCU_WORK(&conn->free_work, conn_free_work);
 	if (!rds_addrs_begin(conn) || !conn_get_maps(conn) ||
 	    !rds_conn_make_rx_lanes(conn))
@@ -218,6 +245,23 @@ static struct rds_conn *conn_alloc(struct rds_net *rn,
 fail:
 	conn_free(conn);
 	return NULL;
+}
+
+/*
+ * Numbers of a connection begin anew with it, and a new generation tells the
+ * peer.  So each connection has one of its own, unless those of the transport
+ * stay once they have carried something; no two of 2^24 are the same.
+ */
+static u32 conn_new_gen(struct rds_conn_table *table,
+			const struct rds_transport *trans)
+{
+	u32 host = table->host[trans->type];
+
+	lockdep_assert_held(&table->lock);
+	if (!(trans->caps & RDS_CAP_MULTIPATH))
+		return host;
+	table->last_gen++;
+	return (host & GEN_HOST) | (table->last_gen & ~GEN_HOST);
 }
 
 /*
@@ -236,6 +280,7 @@ static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *fresh)
 	if (!conn) {
 		if (!(fresh->trans->caps & RDS_CAP_LOCAL_ONLY))
 			rds_cong_subscribe(fresh->lmap, &fresh->sub);
+		fresh->gen = conn_new_gen(table, fresh->trans);
 		kref_get(&fresh->ref);	/* the table's */
 		hash_add_rcu(table->conns, &fresh->node,
 			     conn_hash(rn, &fresh->addr));
@@ -244,15 +289,10 @@ static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *fresh)
 	return conn;
 }
 
-/*
- * Find or make the connection to a peer, and call @use for it while the table
- * is locked.  A connection is forgotten under that lock, so @use finds it
- * alive.
- */
-static struct rds_conn *
-conn_get_alive(struct rds_net *rn, const struct rds_transport *trans,
-	       const struct rds_path_addr *addr,
-	       void (*use)(struct rds_conn *conn, void *arg), void *arg)
+struct rds_conn *
+rds_conn_get_alive(struct rds_net *rn, const struct rds_transport *trans,
+		   const struct rds_path_addr *addr,
+		   void (*use)(struct rds_conn *conn, void *arg), void *arg)
 {
 	struct rds_conn *conn, *fresh = conn_alloc(rn, trans, addr);
 
@@ -261,8 +301,10 @@ conn_get_alive(struct rds_net *rn, const struct rds_transport *trans,
 	spin_lock_bh(&rn->conns->lock);
 	conn = conn_insert(rn, fresh);
 	/* First, as what @use queues is due earlier. */
-	if (conn == fresh)
+	if (conn == fresh) {
 		rds_cpath_control(conn->paths[0], CONN_UNUSED_TIME);
+		rds_idle_start(conn);
+	}
 	if (use && !IS_ERR(conn))
 		use(conn, arg);
 	spin_unlock_bh(&rn->conns->lock);
@@ -276,9 +318,10 @@ static struct rds_conn *conn_get(struct rds_net *rn,
 				 const struct rds_transport *trans,
 				 const struct rds_path_addr *addr)
 {
-	struct rds_conn *conn = conn_lookup(rn, trans, addr);
+	struct rds_conn *conn = rds_conn_lookup(rn, trans, addr);
 
-	return conn ? conn : conn_get_alive(rn, trans, addr, NULL, NULL);
+	return conn ? conn :
+		      rds_conn_get_alive(rn, trans, addr, NULL, NULL);
 }
 
 /* Is the destination on this host, so that loopback carries the messages? */
@@ -295,7 +338,7 @@ struct rds_conn *rds_conn_get(struct rds_net *rn,
 			      const struct rds_transport *trans,
 			      const struct rds_path_addr *addr)
 {
-	struct rds_conn *conn = conn_lookup(rn, trans, addr);
+	struct rds_conn *conn = rds_conn_lookup(rn, trans, addr);
 
 	if (conn)
 		return conn;
@@ -304,74 +347,13 @@ struct rds_conn *rds_conn_get(struct rds_net *rn,
 	return conn_get(rn, trans, addr);
 }
 
-/* A connection that the peer opened, and whether the path took it */
-struct conn_offer {
-	struct rds_parked	parked;
-	bool			taken;
-};
-
-/* A connection that was just made knows nothing of further paths. */
-static void conn_take_offer(struct rds_conn *conn, void *arg)
-{
-	struct conn_offer *offer = arg;
-
-	offer->taken = rds_cpath_incoming(conn->paths[0], offer->parked.port,
-					  offer->parked.handle);
-}
-
-bool rds_path_joined(const struct rds_transport *trans, struct net *net,
-		     const struct rds_path_addr *route, u16 port,
-		     const struct rds_wire_join *join, void *handle)
-{
-	struct rds_parked parked = { handle, port };
-	struct rds_path_addr addr = {};
-	struct rds_conn *conn;
-	bool taken = false;
-
-	memcpy(&addr.laddr, join->to, sizeof(addr.laddr));
-	memcpy(&addr.faddr, join->from, sizeof(addr.faddr));
-	conn = conn_lookup(rds_net(net), trans, &addr);
-	if (conn && rds_conn_index_of(conn, port) &&
-	    rds_addrs_admit(conn, route, join))
-		taken = rds_conn_offer(conn, &parked) == RDS_OFFER_TAKEN;
-	else
-		rds_drop(net, RDS_DROP_BAD_JOIN);
-	rds_conn_put(conn);
-	return taken;
-}
-EXPORT_SYMBOL_NS_GPL(rds_path_joined, RDS_NS);
-
-bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
-		       const struct rds_path_addr *addr, u16 port,
-		       void *handle)
-{
-	struct conn_offer offer = { .parked = { handle, port } };
-	struct rds_net *rn = rds_net(net);
-	struct rds_conn *conn, *found;
-	enum rds_offer end;
-
-	found = conn_lookup(rn, trans, addr);
-	if (found) {
-		end = rds_conn_offer(found, &offer.parked);
-		rds_conn_put(found);
-		if (end != RDS_OFFER_GONE)
-			return end == RDS_OFFER_TAKEN;
-	}
-	conn = conn_get_alive(rn, trans, addr, conn_take_offer, &offer);
-	if (!IS_ERR(conn))
-		rds_conn_put(conn);
-	else if (PTR_ERR(conn) == -ENOMEM)
-		rds_drop(net, RDS_DROP_NO_MEMORY);
-	return offer.taken;
-}
-EXPORT_SYMBOL_NS_GPL(rds_path_incoming, RDS_NS);
-
 /* Take a connection out of the table; the caller gets the table's reference. */
 static void conn_unhash(struct rds_conn *conn)
 {
 	lockdep_assert_held(&conn->rn->conns->lock);
 	hash_del_rcu(&conn->node);
 	WRITE_ONCE(conn->dead, true);
+	rds_guest_end(conn);
 	if (!(conn->trans->caps & RDS_CAP_LOCAL_ONLY))
 		rds_cong_unsubscribe(conn->lmap, &conn->sub);
 }
@@ -379,20 +361,25 @@ static void conn_unhash(struct rds_conn *conn)
 void rds_conn_reap(struct rds_conn *conn)
 {
 	bool reaped = false;
+	struct rds_cpath *cp;
+	unsigned int i;
 
 	/*
-	 * One step under the lock: the path is dead, and lookups do not find
-	 * the connection.  Further paths are made only with a peer that the
-	 * first has met, and a path that has met a peer stays.
+	 * One step under the lock: the paths are dead, and lookups do not find
+	 * the connection.
 	 */
 	spin_lock_bh(&conn->rn->conns->lock);
 	if (!conn->dead)
-		reaped = rds_cpath_retire(conn->paths[0]);
+		reaped = rds_conn_retire(conn);
 	if (reaped)
 		conn_unhash(conn);
 	spin_unlock_bh(&conn->rn->conns->lock);
-	if (reaped)
-		rds_conn_put(conn);
+	if (!reaped)
+		return;
+	rds_conn_for_each_path(conn, i, cp)
+		rds_cpath_wait_no_more(cp);
+	rds_idle_stop(conn);
+	rds_conn_put(conn);
 }
 
 /*
@@ -430,8 +417,8 @@ static struct rds_conn *conn_send_anew(const struct rds_conn *gone,
 	struct conn_message cm = { .m = m };
 	struct rds_conn *conn;
 
-	conn = conn_get_alive(gone->rn, gone->trans, &gone->addr, conn_add,
-			      &cm);
+	conn = rds_conn_get_alive(gone->rn, gone->trans, &gone->addr, conn_add,
+				  &cm);
 	*sent = cm.added;
 	if (cm.added)
 		conn_queued(conn->paths[0], rds_txq_run(&conn->paths[0]->txq));
@@ -504,8 +491,7 @@ void rds_transport_net_init(const struct rds_transport *trans, struct net *net)
 	struct rds_conn_table *table = rds_net(net)->conns;
 
 	spin_lock_bh(&table->lock);
-	/* Message numbers start anew; a new generation tells the peer. */
-	table->gen[trans->type] = get_random_u32() ?: 1;
+	table->host[trans->type] = get_random_u32() | HOST_NONZERO;
 	table->ready[trans->type] = true;
 	spin_unlock_bh(&table->lock);
 }
@@ -521,9 +507,14 @@ bool rds_conn_ready(struct rds_net *rn, const struct rds_transport *trans)
 	return ready;
 }
 
+u32 rds_conn_host_bits(const struct rds_conn *conn)
+{
+	return conn->rn->conns->host[conn->trans->type] & RDS_CAP_BITS_HOST;
+}
+
 u32 rds_generation(const struct rds_path *path)
 {
-	return rds_net(path->net)->conns->gen[path->trans->type];
+	return rds_to_cpath(path)->conn->gen;
 }
 EXPORT_SYMBOL_NS_GPL(rds_generation, RDS_NS);
 
@@ -560,6 +551,7 @@ void rds_transport_net_exit(const struct rds_transport *trans, struct net *net)
 	while ((conn = conn_take_any(rn, trans))) {
 		rds_lanes_settle(conn);
 		rds_reach_stop(conn);
+		rds_idle_stop(conn);
 		rds_conn_for_each_path(conn, i, cp)
 			rds_cpath_kill(cp);
 		rds_conn_put(conn);
@@ -573,16 +565,22 @@ int rds_conn_net_init(struct rds_net *rn)
 {
 	struct rds_conn_table *table;
 
+	int err = -ENOMEM;
+
 	if (!rds_addrs_net_init(rn))
-		return -ENOMEM;
+		return err;
 	table = kvzalloc(sizeof(*table), GFP_KERNEL);
-	if (!table) {
+	if (table)
+		err = rds_guests_net_init(rn);
+	if (err) {
+		kvfree(table);
 		rds_addrs_net_exit(rn);
-		return -ENOMEM;
+		return err;
 	}
 	spin_lock_init(&table->lock);
 	hash_init(table->conns);
 	table->seed = get_random_u32();
+	table->last_gen = get_random_u32();
 	rn->conns = table;
 	return 0;
 }
@@ -591,6 +589,7 @@ void rds_conn_net_exit(struct rds_net *rn)
 {
 	WARN_ON_ONCE(atomic_read(&rn->nr_conns));
 	WARN_ON_ONCE(atomic_read(&rn->paid_bytes));
+	rds_guests_net_exit(rn);
 	kvfree(rn->conns);
 	rds_addrs_net_exit(rn);
 }

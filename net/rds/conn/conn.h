@@ -5,25 +5,25 @@
  * Lifetime: counted.  References are held by the table (while hashed), by every
  * socket that cached the connection, by a system call in progress, by each
  * path's pending work, and by the caller of a lookup.  A connection leaves the
- * table when its namespace or transport goes, or when it comes down without
- * ever having carried a message and with none waiting; one of loopback also
- * when nothing was sent over it for some seconds.  After that a lookup
- * gives no new reference, the paths are closed for good, and the last reference
- * frees the connection after a grace period.  A connection points to its
- * namespace without a reference: all connections of a namespace are freed
- * before the namespace is.
+ * table when its namespace or transport goes, or when it is down and its
+ * numbers are not needed any more (conn/idle.h); one of loopback when nothing
+ * was sent over it for some seconds.  After that a lookup gives no new
+ * reference, the paths are closed for good, and the last reference frees the
+ * connection after a grace period.  A connection points to its namespace
+ * without a reference: all connections of a namespace are freed before the
+ * namespace is.
  *
- * A connection is forgotten in one step under rds_conn_table.lock: its queue
- * refuses messages, its path refuses connections, and it leaves the table.  A
+ * A connection is forgotten in one step under rds_conn_table.lock: its queues
+ * refuse messages, its paths refuse connections, and it leaves the table.  A
  * lookup without the lock may return a connection that is forgotten a moment
  * later and then refuses a message or a handle.  The caller then looks once
  * more under the lock, and hands over its message or handle before it unlocks.
  *
  * Locks, outermost first: rds_conn_table.lock (adding and removing) >
  * rds_cong_map.lock (the subscription of a connection that is added or
- * removed), rds_cpath.lock > rds_txq.lock, which is also taken directly inside
- * the first.  rds_session.lock > rds_cong_map.lock.  conn/lane.h has the place
- * of rds_lanes.lock.  Lookups are RCU.
+ * removed), rds_guests.lock, rds_cpath.lock > rds_txq.lock, which is also taken
+ * directly inside the first.  rds_session.lock > rds_cong_map.lock.
+ * conn/lane.h has the place of rds_lanes.lock.  Lookups are RCU.
  */
 #ifndef _RDS_CONN_CONN_H
 #define _RDS_CONN_CONN_H
@@ -35,6 +35,8 @@
 
 #include <net/rds/transport.h>
 #include "cong/map.h"
+#include "conn/guest.h"
+#include "conn/idle.h"
 #include "conn/lane.h"
 #include "conn/session.h"
 
@@ -75,6 +77,10 @@ struct rds_conn_addrs {
  *	it
  * @mirror: copies @omap to @fmap while @session.same is set
  * @session: what is known of the peer
+ * @gen: generation number that the peer is told, as long as this connection is
+ *	in the table; constant then
+ * @idle: since when nobody uses the connection
+ * @guest: place among those that peers have made
  * @dead: out of the table: its paths do not come up again
  * @free_work: frees the connection after a grace period, in process context
  * @addrs: addresses that further paths may use, beside @addr
@@ -97,6 +103,9 @@ struct rds_conn {
 	struct rds_cong_map		*omap;
 	struct rds_cong_mirror		mirror;
 	struct rds_session		session;
+	u32				gen;
+	struct rds_idle			idle;
+	struct rds_guest		guest;
 	struct rcu_work			free_work;
 	struct rds_conn_addrs		addrs;
 	struct rds_lanes		lanes;
@@ -204,6 +213,15 @@ void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info);
 void rds_conn_visit_messages(struct rds_conn *conn, bool started,
 			     void (*fn)(const struct rds_message *m, void *arg),
 			     void *arg);
+
+/*
+ * Is the peer of a connection this namespace, as the number @gen is that of the
+ * connection in the other direction?  Any context but hard interrupts.
+ */
+bool rds_conn_is_own(const struct rds_conn *conn, u32 gen);
+
+/* What tells this host apart from itself after a restart: RDS_CAP_BITS_HOST */
+u32 rds_conn_host_bits(const struct rds_conn *conn);
 
 /* Is the transport initialised in the namespace, its counters included? */
 bool rds_conn_ready(struct rds_net *rn, const struct rds_transport *trans);

@@ -45,10 +45,10 @@ bool rds_conn_make_rx_lanes(struct rds_conn *conn);
 void rds_conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why);
 
 /*
- * The peer named its generation over the path, or 0 for none.  Returns whether
- * the peer has restarted.
+ * The peer named its generation over the path, or 0 for none, and its host
+ * bits, or 0.  Returns whether the numbers of the peer begin anew.
  */
-bool rds_conn_generation(struct rds_cpath *cp, u32 gen);
+bool rds_conn_generation(struct rds_cpath *cp, u32 gen, u32 host);
 
 /* Kind of the peer, for a connection that begins */
 enum rds_peer_kind rds_conn_peer_kind(const struct rds_conn *conn);
@@ -176,9 +176,31 @@ void rds_flowlet_end(struct rds_sock *user, const struct rds_cpath *cp);
 extern const struct rds_txq_ops rds_conn_txq_ops, rds_conn_mapless_txq_ops;
 
 /*
- * A path is down and not wanted up: forget the connection if it never carried a
- * message. The caller holds the path's control mutex and a reference.
+ * Path 0 is down and not wanted up: forget the connection if its numbers are
+ * not needed any more.  The caller holds the path's control mutex and a
+ * reference.
  */
 void rds_conn_reap(struct rds_conn *conn);
+
+/*
+ * Make all paths of a connection dead, or none: the first if one of them is
+ * needed, see rds_cpath_retire_begin().  Under rds_conn_table.lock.
+ */
+bool rds_conn_retire(struct rds_conn *conn);
+
+/* Find a connection; the caller gets a reference. */
+struct rds_conn *rds_conn_lookup(struct rds_net *rn,
+				 const struct rds_transport *trans,
+				 const struct rds_path_addr *addr);
+
+/*
+ * Find or make the connection to a peer, and call @use for it while the table
+ * is locked.  A connection is forgotten under that lock, so @use finds it
+ * alive.
+ */
+struct rds_conn *
+rds_conn_get_alive(struct rds_net *rn, const struct rds_transport *trans,
+		   const struct rds_path_addr *addr,
+		   void (*use)(struct rds_conn *conn, void *arg), void *arg);
 
 #endif

@@ -15,12 +15,16 @@
 #include <linux/minmax.h>
 #include <linux/random.h>
 
+#include "conn/addrs.h"
 #include "conn/conn.h"
+#include "conn/idle.h"
 #include "conn/internal.h"
 #include "conn/pace.h"
 #include "conn/path.h"
 #include "netns.h"
 
+/* Connections in a row that the peer ends soon after it has sent something */
+#define MAX_SHORT	8
 /* Time for which a peer is dialled at the usual pace */
 #define PATIENCE	(120 * HZ)
 /* Longest wait; it is reached four times as long after PATIENCE. */
@@ -34,8 +38,7 @@
 #define GIVE_UP_TIME	(300 * HZ)
 #define GIVE_UP_OLD	(24 * 3600 * HZ)
 
-/* Time since the path was last of use, or was not needed */
-static unsigned long pace_failing(const struct rds_cpath *cp)
+unsigned long rds_pace_failing(const struct rds_cpath *cp)
 {
 	return jiffies - READ_ONCE(cp->failing_since);
 }
@@ -43,7 +46,7 @@ static unsigned long pace_failing(const struct rds_cpath *cp)
 static unsigned long pace_max(const struct rds_cpath *cp)
 {
 	unsigned long max = READ_ONCE(cp->conn->rn->sysctl.reconnect_max);
-	unsigned long failing = pace_failing(cp);
+	unsigned long failing = rds_pace_failing(cp);
 
 	if (failing < PATIENCE)
 		return max;
@@ -75,18 +78,21 @@ static void pace_set(struct rds_cpath *cp)
 }
 
 /*
- * The peer is there if it sent over the connection.  The back-off starts anew
- * after a connection that was of use, that is, the peer sent over it and it
- * lasted.  A peer that ends each connection soon is
- * dialled at growing intervals; one that does not answer has been dialled all
- * the time, and may be back.
+ * The peer is there if it sent over the connection, unless it has ended several
+ * in a row soon after that.  The back-off starts anew after a connection that
+ * was of use, that is, the peer sent over it and it lasted.  A peer that ends
+ * each connection soon is dialled at growing intervals; one that does not
+ * answer has been dialled all the time, and may be back.
  */
 void rds_pace_lost(struct rds_cpath *cp)
 {
 	lockdep_assert_held(&cp->ctl);
-	if (cp->rx.heard) {
+	if (cp->steady)
+		cp->short_ones = 0;
+	if (cp->rx.heard && cp->short_ones < MAX_SHORT) {
 		WRITE_ONCE(cp->failing_since, jiffies);
 		cp->backoff = cp->steady ? 0 : min(cp->backoff, pace_max(cp));
+		cp->short_ones += !cp->steady;
 	}
 	pace_set(cp);
 }
@@ -142,7 +148,34 @@ bool rds_pace_is_over(const struct rds_cpath *cp)
 {
 	unsigned long limit = pace_peer_calls(cp) ? GIVE_UP_TIME : GIVE_UP_OLD;
 
-	return pace_failing(cp) >= limit && !READ_ONCE(cp->hope);
+	return rds_pace_failing(cp) >= limit && !READ_ONCE(cp->hope);
+}
+
+bool rds_pace_wants(struct rds_cpath *cp)
+{
+	bool local = cp->pub.trans->caps & RDS_CAP_LOCAL_ONLY;
+	bool counted = cp->pub.index &&
+		       rds_session_is_counted(&cp->conn->session);
+
+	lockdep_assert_held(&cp->ctl);
+	if (READ_ONCE(cp->conn->dead) ||
+	    !rds_lanes_dial(cp->conn, cp->pub.index))
+		return false;
+	/* Such a peer does not notice a knock for a further path. */
+	if (counted)
+		return cp->pub.dials;
+	if (cp->needed)
+		return true;
+	if (rds_idle_rests(cp))
+		return false;
+	if (rds_addrs_keep(cp))
+		return true;
+	/*
+	 * An old peer does not ask for a dial, so the end that dials keeps a
+	 * used path up.
+	 */
+	return cp->pub.dials && rds_cpath_used(cp) && !local &&
+	       !rds_pace_is_over(cp);
 }
 
 void rds_pace_hope(struct rds_cpath *cp)
@@ -151,7 +184,7 @@ void rds_pace_hope(struct rds_cpath *cp)
 
 	if (state != RDS_PATH_DOWN && state != RDS_PATH_CONNECTING)
 		return;
-	if (pace_failing(cp) < PATIENCE)
+	if (rds_pace_failing(cp) < PATIENCE)
 		return;
 	WRITE_ONCE(cp->hope, true);
 	rds_cpath_control(cp, 0);

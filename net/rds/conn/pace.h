@@ -19,11 +19,20 @@ void rds_pace_dial(struct rds_cpath *cp);
 /* Find out whether the path is needed (rds_cpath.needed). */
 void rds_pace_look(struct rds_cpath *cp);
 
+/* Is the path wanted up? */
+bool rds_pace_wants(struct rds_cpath *cp);
+
 /*
  * Time to wait before the next dial, in jiffies; 0 or less: none.  It holds,
  * whoever queues the worker meanwhile, unless there is hope.
  */
 long rds_pace_wait(struct rds_cpath *cp);
+
+/*
+ * Time since the path was last of use, or began to be needed, in jiffies.  Any
+ * context.
+ */
+unsigned long rds_pace_failing(const struct rds_cpath *cp);
 
 /*
  * Has the peer been dialled for so long that it is dialled again only for a

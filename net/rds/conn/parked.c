@@ -299,7 +299,7 @@ bool rds_cpath_incoming(struct rds_cpath *cp, u16 port, void *handle)
 	crossed = parked_crosses(cp);
 	if (crossed)
 		WRITE_ONCE(cp->crossed, true);
-	if (!crossed && cp->state != RDS_PATH_DEAD)
+	if (!crossed && !rds_cpath_is_gone(cp))
 		taken = rds_parked_add(cp, port, handle);
 	spin_unlock_bh(&cp->lock);
 	if (crossed)

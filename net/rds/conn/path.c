@@ -9,6 +9,7 @@
 
 #include "conn/addrs.h"
 #include "conn/conn.h"
+#include "conn/idle.h"
 #include "conn/internal.h"
 #include "conn/pace.h"
 #include "conn/path.h"
@@ -27,11 +28,11 @@
  * ends at once.
  */
 #define STEADY_TIME	HZ
-/*
- * A loopback connection ends when nothing was sent for this time, and at the
- * latest after twice the time.
- */
-#define LOCAL_IDLE_TIME	(5 * HZ)
+
+static bool path_ends_in_order(enum rds_drop_reason why)
+{
+	return why == RDS_DROP_IDLE || why == RDS_DROP_PEER_CLOSED;
+}
 
 /* The one writer of the state. */
 static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
@@ -42,6 +43,10 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 	lockdep_assert_held(&cp->lock);
 	if (next < 0)
 		return false;
+	if (cp->retiring && event != RDS_EV_KILL) {
+		cp->refused = true;
+		return false;
+	}
 	trace_rds_path_state(&cp->pub, was, next, why);
 	WRITE_ONCE(cp->state, next);
 	switch (event) {
@@ -50,6 +55,7 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 		break;
 	case RDS_EV_UP:
 		WRITE_ONCE(cp->up_since, jiffies);
+		WRITE_ONCE(cp->conn->guest.evicted, false);
 		/* A further path may come up without a dial of this end. */
 		if (cp->pub.index)
 			WRITE_ONCE(cp->dial_wanted, false);
@@ -58,6 +64,9 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 		break;
 	case RDS_EV_LOST:
 		cp->reason = why;
+		cp->ended = was == RDS_PATH_UP;
+		if (cp->ended)
+			WRITE_ONCE(cp->in_order, path_ends_in_order(why));
 		cp->steady = was == RDS_PATH_UP &&
 			     time_after(jiffies, cp->up_since + STEADY_TIME);
 		rds_txq_shut(&cp->txq);
@@ -89,19 +98,49 @@ static bool path_is_local(const struct rds_cpath *cp)
 	return cp->pub.trans->caps & RDS_CAP_LOCAL_ONLY;
 }
 
-bool rds_cpath_retire(struct rds_cpath *cp)
+bool rds_cpath_retire_begin(struct rds_cpath *cp)
 {
-	bool retired;
+	bool begun;
 
-	lockdep_assert_held(&cp->ctl);
 	spin_lock_bh(&cp->lock);
-	retired = cp->state == RDS_PATH_DOWN && !cp->nr_incoming &&
-		  !cp->dial_wanted &&
-		  (path_is_local(cp) || !rds_cpath_used(cp)) &&
-		  rds_txq_abandon(&cp->txq, false) &&
-		  path_move(cp, RDS_EV_KILL, RDS_DROP_NONE);
+	begun = cp->state == RDS_PATH_DOWN && !cp->nr_incoming &&
+		!READ_ONCE(cp->attaching) && !cp->dial_wanted &&
+		rds_txq_abandon(&cp->txq, false);
+	if (begun)
+		WRITE_ONCE(cp->retiring, true);
+	cp->refused = false;
 	spin_unlock_bh(&cp->lock);
-	return retired;
+	return begun;
+}
+
+void rds_cpath_retire_end(struct rds_cpath *cp, bool dead)
+{
+	bool again;
+
+	spin_lock_bh(&cp->lock);
+	again = cp->retiring && !dead && cp->refused;
+	if (cp->retiring && dead) {
+		path_move(cp, RDS_EV_KILL, RDS_DROP_NONE);
+	} else if (cp->retiring) {
+		rds_txq_readmit(&cp->txq);
+		WRITE_ONCE(cp->retiring, false);
+	}
+	spin_unlock_bh(&cp->lock);
+	/* What was refused meanwhile is looked at once more. */
+	if (again)
+		rds_cpath_control(cp, 0);
+}
+
+void rds_cpath_wait_no_more(struct rds_cpath *cp)
+{
+	if (cancel_delayed_work(&cp->ctl_work))
+		rds_conn_put(cp->conn);
+}
+
+bool rds_cpath_is_gone(const struct rds_cpath *cp)
+{
+	return READ_ONCE(cp->retiring) ||
+	       rds_cpath_state(cp) == RDS_PATH_DEAD;
 }
 
 enum rds_cpath_state rds_cpath_state(const struct rds_cpath *cp)
@@ -258,6 +297,13 @@ static void path_unmap(struct rds_cpath *cp)
 	rds_cong_source_del(cp->rx.fmap);
 }
 
+/* The connection has ended: see rds_txq_all_told(). */
+static bool path_is_told(struct rds_cpath *cp)
+{
+	return !READ_ONCE(cp->rx.foreign) &&
+	       rds_txq_all_told(&cp->txq, READ_ONCE(cp->rx.lane->told));
+}
+
 /* The peer is silent, and takes repeats: nothing is worth a wait. */
 static bool path_is_dead(const struct rds_cpath *cp)
 {
@@ -271,14 +317,21 @@ static bool path_is_dead(const struct rds_cpath *cp)
  */
 static void path_teardown(struct rds_cpath *cp, bool graceful)
 {
+	bool moved;
+
 	lockdep_assert_held(&cp->ctl);
 	rds_txq_close(&cp->txq);
-	/* Other paths go on with the messages, and the peer knows repeats. */
-	if (rds_lanes_forsake(cp) || path_is_dead(cp))
-		graceful = false;
+	/*
+	 * Other paths go on with the messages, and the peer knows repeats,
+	 * unless all of them end for there are no messages.
+	 */
+	moved = rds_lanes_forsake(cp);
+	graceful &= !path_is_dead(cp) && (!moved || rds_idle_rests(cp));
 	cp->pub.trans->path_close(&cp->pub, graceful);
 	/* What is acknowledged is not sent again. */
 	rds_txq_tidy(&cp->txq);
+	if (cp->ended)
+		WRITE_ONCE(cp->told, path_is_told(cp));
 	rds_txq_rewind(&cp->txq);
 	rds_lanes_carry(cp->conn);
 	rds_rx_state_end(&cp->rx);
@@ -325,26 +378,12 @@ static void path_attach(struct rds_cpath *cp)
 	rds_parked_refuse(cp, &next);
 }
 
-/* Is this path wanted up? */
-static bool path_wanted(struct rds_cpath *cp)
+/* A further path is not wanted: the first may be, or all may be over. */
+static void path_rested(struct rds_cpath *cp)
 {
-	bool counted = cp->pub.index &&
-		       rds_session_is_counted(&cp->conn->session);
-
-	if (READ_ONCE(cp->conn->dead) ||
-	    !rds_lanes_dial(cp->conn, cp->pub.index))
-		return false;
-	/* Such a peer does not notice a knock for a further path. */
-	if (counted)
-		return cp->pub.dials;
-	if (cp->needed || rds_addrs_keep(cp))
-		return true;
-	/*
-	 * An old peer does not ask for a dial, so the end that dials keeps a
-	 * used path up.
-	 */
-	return cp->pub.dials && rds_cpath_used(cp) && !path_is_local(cp) &&
-	       !rds_pace_is_over(cp);
+	rds_lanes_call(cp);
+	if (rds_idle_rests(cp))
+		rds_cpath_control(cp->conn->paths[0], 0);
 }
 
 static void path_dial(struct rds_cpath *cp)
@@ -370,14 +409,14 @@ static void path_when_down(struct rds_cpath *cp)
 	lockdep_assert_held(&cp->ctl);
 	rds_pace_look(cp);
 	wait = rds_pace_wait(cp);
-	if (!path_wanted(cp)) {
+	if (!rds_pace_wants(cp)) {
 		path_unmap(cp);
 		rds_reach_look(cp->conn);
-		/* See rds_conn_reap(): further paths stay with the first. */
+		/* Further paths go with the first. */
 		if (!cp->pub.index)
 			rds_conn_reap(cp->conn);
 		else
-			rds_lanes_call(cp);
+			path_rested(cp);
 	} else if (wait > 0) {
 		rds_cpath_control(cp, wait);
 	} else {
@@ -398,35 +437,6 @@ static bool path_replaces(struct rds_cpath *cp)
 	return true;
 }
 
-/* Has loopback sent nothing since the last look? */
-static bool path_was_idle(struct rds_cpath *cp)
-{
-	u64 seq = rds_txq_next_seq(&cp->txq);
-	bool idle = cp->idle_seq == seq && rds_txq_empty(&cp->txq);
-
-	cp->idle_seq = seq;
-	return idle;
-}
-
-/*
- * A loopback connection that is not used ends: it costs memory, any user can
- * make one to each address, and the next message makes another one.  Returns
- * the time to the next look, or 0 if the connection ends.
- */
-static unsigned long path_await_idle(struct rds_cpath *cp)
-{
-	long wait = cp->idle_look - jiffies;
-
-	lockdep_assert_held(&cp->ctl);
-	if (wait > 0)
-		return wait;
-	cp->idle_look = jiffies + LOCAL_IDLE_TIME;
-	if (!path_was_idle(cp))
-		return LOCAL_IDLE_TIME;
-	rds_path_lost(&cp->pub, RDS_DROP_IDLE);
-	return 0;
-}
-
 /*
  * The state is UP.  Returns whether to look again at once; of two times the
  * earlier one counts.
@@ -445,7 +455,7 @@ static bool path_when_up(struct rds_cpath *cp, bool incoming)
 		return true;
 	}
 	if (path_is_local(cp)) {
-		idle = path_await_idle(cp);
+		idle = rds_idle_await_local(cp);
 		if (!idle)
 			return true;
 		wait = min_not_zero(wait, idle);
@@ -526,8 +536,12 @@ void rds_cpath_want(struct rds_cpath *cp)
 	struct rds_cpath *first = cp->conn->paths[0];
 
 	path_want(cp);
-	/* Where this path may not dial, the first one does before it. */
-	if (cp != first && !rds_lanes_dial(cp->conn, cp->pub.index))
+	/*
+	 * Where this path may not dial, the first one does before it.  If the
+	 * connection was idle the peer may have forgotten it, and the first
+	 * path has to tell it.
+	 */
+	if (cp != first)
 		path_want(first);
 }
 
@@ -595,6 +609,7 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 	cp->dial_after = jiffies;
 	cp->failing_since = jiffies;
 	cp->idle_look = jiffies;
+	cp->told = true;
 	spin_lock_init(&cp->lock);
 	mutex_init(&cp->ctl);
 	INIT_DELAYED_WORK(&cp->ctl_work, path_control_work);

@@ -11,14 +11,16 @@
  *
  *	rds_cpath.ctl	mutex: dialling, attaching, closing; `backoff`,
  *			`dial_after`, `failing_since`, `needed`,
- *			`attaching`, `watched`, `probing`.  The
+ *			`attaching`, `watched`, `probing`, `told`,
+ *			`short_ones`.  The
  *			functions of the transport path_connect, path_attach,
  *			path_watch and path_close run under it.  Of `attaching`
  *			see rds_parked_claim().
  *	  rds_txq.xmit_map  (waited for in teardown)
  *	    transport's own locks, such as TCP's socket lock
  *	      rds_cpath.lock	spin, bh: `state`, `reason`, `up_since`,
- *				`steady`, which path_move() alone writes;
+ *				`steady`, `ended`, `in_order`, which
+ *				path_move() alone writes; `retiring`,
  *				`dial_wanted`, `incoming`, `nr_incoming`,
  *				`parked`
  *	        rds_txq.lock
@@ -59,8 +61,8 @@ struct rds_parked {
  * struct rds_cpath - a path with the core's private part
  * @pub: part that the transport sees
  * @conn: connection that the path is part of
- * @lock: guards @state, @reason, @up_since, @steady, @dial_wanted, @incoming,
- *	@nr_incoming, @parked
+ * @lock: guards @state, @reason, @up_since, @steady, @ended, @retiring,
+ *	@dial_wanted, @incoming, @nr_incoming, @parked
  * @state: see fsm.h
  * @reason: why the last connection was lost
  * @ctl: control mutex
@@ -80,6 +82,15 @@ struct rds_parked {
  * @hope: the peer has shown that it is there; any context sets it
  * @crossed: a connection of the peer was refused in favour of the last dial
  * @attaching: the peer opened the connection that is coming up
+ * @ended: the connection was up that is being taken down
+ * @told: when the last connection ended the peer's transport had all that was
+ *	sent, and the peer had been told of all that is delivered here
+ * @in_order: the last connection that was up has ended for nobody used it, or
+ *	the peer closed it
+ * @retiring: the path is about to be made dead; written under @lock
+ * @refused: an event was refused for that; under @lock
+ * @short_ones: connections in a row that were short and not without a word of
+ *	the peer, up to a limit
  * @watched: the transport has to find out soon that the connection is dead
  * @cut_off: the network of the present connection is gone
  * @joins: the present connection, or the attempt, is between further addresses,
@@ -116,6 +127,12 @@ struct rds_cpath {
 	bool			cut_off;
 	bool			needed;
 	bool			hope;
+	bool			ended;
+	bool			told;
+	bool			in_order;
+	bool			retiring;
+	bool			refused;
+	u8			short_ones;
 	struct mutex		ctl;
 	struct delayed_work	ctl_work;
 	struct work_struct	tx_work;
@@ -186,25 +203,36 @@ bool rds_cpath_incoming(struct rds_cpath *cp, u16 port, void *handle);
 
 enum rds_cpath_state rds_cpath_state(const struct rds_cpath *cp);
 
-/*
- * Did the path ever carry a message?  Then both ends keep it, unless they are
- * one: see rds_cpath_retire().
- */
+/* Did the path ever carry a message, or a handshake? */
 bool rds_cpath_used(const struct rds_cpath *cp);
 
 /**
- * rds_cpath_retire - make a path dead that is not needed
+ * rds_cpath_retire_begin - begin to make a path dead that is not needed
  * @cp: the path
  *
- * A path is not needed if it is down, never carried a message and has none
- * queued, no dial is wanted, and no connection is parked.  Within this host no
- * peer keeps numbers, so there the path may have carried messages.  A dead path
- * refuses messages and connections.
+ * A path is not needed if it is down and has no message, no dial is wanted, and
+ * no connection is parked.  From here on it stays down, and refuses messages
+ * and connections.
  *
- * Context: process; @cp's control mutex held.
- * Return: false if the path is needed; its state is unchanged then.
+ * Context: any but hard interrupts; under rds_conn_table.lock.
+ * Return: false if the path is needed.
  */
-bool rds_cpath_retire(struct rds_cpath *cp);
+bool rds_cpath_retire_begin(struct rds_cpath *cp);
+
+/*
+ * Make the path @dead, or let it go on if rds_cpath_retire_begin() was called
+ * and another path is needed.
+ */
+void rds_cpath_retire_end(struct rds_cpath *cp, bool dead);
+
+/*
+ * The path is dead: its control worker is not queued to dial later, and keeps
+ * no reference for that.  Process context; the caller may be the worker.
+ */
+void rds_cpath_wait_no_more(struct rds_cpath *cp);
+
+/* Does the path not come up any more, as far as can be said now? */
+bool rds_cpath_is_gone(const struct rds_cpath *cp);
 
 /*
  * Change the state; false if the event is refused.  @why: for RDS_EV_LOST, else

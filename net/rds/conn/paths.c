@@ -5,6 +5,7 @@
 #include <linux/rds.h>
 
 #include "conn/conn.h"
+#include "conn/idle.h"
 #include "conn/internal.h"
 #include "conn/path.h"
 #include "netns.h"
@@ -92,8 +93,7 @@ static enum rds_offer conn_offer_path(struct rds_conn *conn,
 	}
 	if (rds_cpath_incoming(cp, offer->port, offer->handle))
 		return RDS_OFFER_TAKEN;
-	return rds_cpath_state(cp) == RDS_PATH_DEAD ? RDS_OFFER_GONE :
-						      RDS_OFFER_REFUSED;
+	return rds_cpath_is_gone(cp) ? RDS_OFFER_GONE : RDS_OFFER_REFUSED;
 }
 
 enum rds_offer rds_conn_offer(struct rds_conn *conn,
@@ -124,6 +124,21 @@ enum rds_offer rds_conn_pass_on(struct rds_cpath *cp,
 	return conn_offer_path(conn, index, offer);
 }
 
+/* Did the connection ever carry a message?  Loopback keeps no numbers of it. */
+static bool conn_is_used(const struct rds_conn *conn)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	if (conn->trans->caps & RDS_CAP_LOCAL_ONLY)
+		return false;
+	rds_conn_for_each_path(conn, i, cp) {
+		if (rds_cpath_used(cp))
+			return true;
+	}
+	return false;
+}
+
 void rds_conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why)
 {
 	struct rds_cpath *cp;
@@ -131,6 +146,31 @@ void rds_conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why)
 
 	rds_conn_for_each_path(conn, i, cp)
 		rds_path_lost(&cp->pub, why);
+}
+
+bool rds_conn_retire(struct rds_conn *conn)
+{
+	bool begun = rds_idle_is_over(conn) || !conn_is_used(conn);
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	rds_conn_for_each_path(conn, i, cp)
+		begun &= rds_cpath_state(cp) == RDS_PATH_DOWN;
+	if (!begun)
+		return false;
+	/* No path is made meanwhile, nor afterwards. */
+	spin_lock_bh(&conn->lanes.lock);
+	/* The first is last, as it is there that a connection is offered. */
+	for (i = RDS_MAX_PATHS; begun && i-- > 0;) {
+		cp = rds_conn_path(conn, i);
+		begun = !cp || rds_cpath_retire_begin(cp);
+	}
+	rds_conn_for_each_path(conn, i, cp)
+		rds_cpath_retire_end(cp, begun);
+	if (begun)
+		WRITE_ONCE(conn->dead, true);
+	spin_unlock_bh(&conn->lanes.lock);
+	return begun;
 }
 
 void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info)

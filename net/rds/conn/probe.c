@@ -28,7 +28,7 @@ enum rds_peer_kind rds_conn_peer_kind(const struct rds_conn *conn)
  */
 static u32 conn_caps(const struct rds_cpath *cp)
 {
-	u32 caps = RDS_CAP_BITS_ACK;
+	u32 caps = RDS_CAP_BITS_ACK | rds_conn_host_bits(cp->conn);
 
 	if (rds_path_shows_index(&cp->pub))
 		caps |= RDS_CAP_BITS_PATHS | RDS_CAP_BITS_LANES |
@@ -172,23 +172,25 @@ void rds_conn_ping(struct rds_path *path, u16 sport)
 		conn_send_probe(cp, RDS_PING_PORT, sport, NO_HANDSHAKE, 0);
 }
 
-bool rds_conn_generation(struct rds_cpath *cp, u32 gen)
+bool rds_conn_generation(struct rds_cpath *cp, u32 gen, u32 host)
 {
 	struct rds_conn *conn = cp->conn;
 	struct rds_session_news news;
 
-	news = rds_session_generation(&conn->session, gen,
-				      rds_generation(&cp->pub), &conn->mirror);
+	news = rds_session_generation(&conn->session, gen, host,
+				      rds_conn_is_own(conn, gen),
+				      &conn->mirror);
 	/* Changes of the map that were not sent in between are due now. */
 	if (news.same_ended &&
 	    rds_carry_map_due(&conn->paths[0]->txq))
 		rds_cpath_kick(conn->paths[0]);
+	if (news.anew)
+		rds_addrs_forget(conn);
 	if (news.restarted) {
 		rds_drop(cp->pub.net, RDS_DROP_PEER_REBOOTED);
-		rds_addrs_forget(conn);
 		rds_reach_restarted(conn);
 	}
-	return news.restarted;
+	return news.anew;
 }
 
 void rds_path_peer_gen(struct rds_path *path, u32 gen)
@@ -196,7 +198,7 @@ void rds_path_peer_gen(struct rds_path *path, u32 gen)
 	struct rds_cpath *cp = rds_to_cpath(path);
 
 	/* The path is not up, so there is no receiver. */
-	if (rds_conn_generation(cp, gen))
+	if (rds_conn_generation(cp, gen, 0))
 		rds_rx_lane_forget(cp->rx.lane);
 }
 EXPORT_SYMBOL_NS_GPL(rds_path_peer_gen, RDS_NS);
@@ -235,7 +237,8 @@ enum rds_gen_news rds_conn_learn(struct rds_path *path,
 	if (path->index && gen && rds_rx_is_shared(&cp->rx) &&
 	    rds_handshake_moves(hs))
 		return hs->gen == gen ? RDS_GEN_SAME : RDS_GEN_STALE;
-	return rds_conn_generation(cp, hs->has_gen ? hs->gen : 0) ?
+	return rds_conn_generation(cp, hs->has_gen ? hs->gen : 0,
+				   rds_handshake_host(hs)) ?
 		       RDS_GEN_NEW :
 		       RDS_GEN_SAME;
 }
@@ -287,7 +290,7 @@ void rds_conn_misplaced(struct rds_path *path, const struct rds_handshake *hs)
 		rds_path_lost(path, RDS_DROP_WRONG_PATH);
 		return;
 	}
-	rds_conn_generation(cp, hs->gen);
+	rds_conn_generation(cp, hs->gen, rds_handshake_host(hs));
 	rds_session_heard(&cp->conn->session, hs, !path->index);
 	rds_path_lost(path, RDS_DROP_WRONG_PATH);
 	rds_lanes_follow(cp->conn);
@@ -487,9 +490,14 @@ static struct rds_message *conn_make_lanes_ack(struct rds_cpath *cp)
 	/* The receiver writes what is delivered, and then the flag. */
 	smp_mb();
 	m->tx.hdr->ack = cpu_to_be64(conn_delivered(cp));
-	for (i = 0; i < RDS_MAX_PATHS; i++)
-		acks[i] = cpu_to_be64(rds_rx_lane_delivered(&cp->rx,
-							    &lanes[i]));
+	for (i = 0; i < RDS_MAX_PATHS; i++) {
+		u64 delivered = rds_rx_lane_delivered(&cp->rx, &lanes[i]);
+
+		acks[i] = cpu_to_be64(delivered);
+		/* Another path may tell more, or have told it, meanwhile. */
+		if (delivered > READ_ONCE(lanes[i].told))
+			WRITE_ONCE(lanes[i].told, delivered);
+	}
 	return m;
 }
 

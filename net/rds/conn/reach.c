@@ -277,6 +277,13 @@ void rds_reach_restarted(struct rds_conn *conn)
 		rds_reports_restarted(conn->rn, &reach->reports);
 }
 
+bool rds_reach_is_used(const struct rds_conn *conn)
+{
+	const struct rds_reach *reach = READ_ONCE(conn->reach);
+
+	return reach && !list_empty(&reach->reports);
+}
+
 void rds_reach_stop(struct rds_conn *conn)
 {
 	struct rds_reach *reach = READ_ONCE(conn->reach);

@@ -57,6 +57,9 @@ void rds_reach_look(struct rds_conn *conn);
 /* The peer has restarted.  Any context. */
 void rds_reach_restarted(struct rds_conn *conn);
 
+/* Do sockets want reports of the peer?  Any context. */
+bool rds_reach_is_used(const struct rds_conn *conn);
+
 /* The connection is out of the table: cancel the work.  May sleep. */
 void rds_reach_stop(struct rds_conn *conn);
 

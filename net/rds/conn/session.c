@@ -89,20 +89,33 @@ static bool session_set_same(struct rds_session *s, bool same,
 	return was;
 }
 
+/*
+ * Is the host that forgot the connection the same as before?  Its generation
+ * numbers have the highest byte in common, too.
+ */
+static bool session_is_same_host(const struct rds_session *s, u32 gen, u32 host)
+{
+	return host && host == s->host && gen >> 24 == s->gen >> 24;
+}
+
 struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
-					       u32 own,
+					       u32 host, bool same,
 					       struct rds_cong_mirror *mirror)
 {
 	struct rds_session_news news = {};
 
 	spin_lock_bh(&s->lock);
-	news.same_ended = session_set_same(s, gen && gen == own, mirror);
+	news.same_ended = session_set_same(s, same, mirror);
 	if (gen && gen != s->gen) {
-		news.restarted = s->gen;
+		news.anew = s->gen;
+		news.restarted = s->gen && !session_is_same_host(s, gen, host);
 		WRITE_ONCE(s->gen, gen);
+		s->host = 0;
 		/* What an earlier incarnation was told is forgotten. */
 		session_fall(s);
 	}
+	if (host)
+		s->host = host;
 	spin_unlock_bh(&s->lock);
 	return news;
 }

@@ -3,7 +3,8 @@
  * The session of a connection: what this host knows of the peer as a whole.
  *
  * A peer is known by its generation number.  Another number means that the peer
- * has restarted: it has forgotten all numbers, its own and those of this host.
+ * has forgotten all numbers, its own and those of this host: it has restarted,
+ * or it says by its host bits that it has not, and only the connection went.
  * The session changes no path.
  *
  * Lifetime: part of the connection.
@@ -57,6 +58,7 @@ struct rds_handshake;
  * @met: the number of paths that the peer supports is known
  * @asked: a handshake ping with a number is sent and not answered
  * @kind: kind of the peer; also read without the lock
+ * @host: RDS_CAP_BITS_HOST that came with @gen, 0 for none
  * @acks_gen: generation of the peer that acknowledges by number, until it ends;
  *	0 while there was none
  * @heard: number of handshakes of the peer
@@ -79,6 +81,7 @@ struct rds_handshake;
 struct rds_session {
 	spinlock_t	lock;
 	u32		gen;
+	u32		host;
 	u32		acks_gen;
 	unsigned int	heard;
 	unsigned int	tried;
@@ -129,10 +132,12 @@ void rds_session_not_asked(struct rds_session *s);
 
 /**
  * struct rds_session_news - what changed when the peer named its generation
- * @restarted: the peer restarted
+ * @anew: the numbers of the peer begin anew
+ * @restarted: and that is because the peer restarted, as far as is known
  * @same_ended: the peer is not this namespace any more
  */
 struct rds_session_news {
+	bool	anew;
 	bool	restarted;
 	bool	same_ended;
 };
@@ -141,14 +146,15 @@ struct rds_session_news {
  * rds_session_generation - apply the generation number that the peer named
  * @s: session
  * @gen: generation number of the peer, 0 if it named none
- * @own: generation number of this host
- * @mirror: copies the congestion map of this namespace while @own is @gen
+ * @host: RDS_CAP_BITS_HOST of the peer, 0 if it told none
+ * @same: the peer is this namespace
+ * @mirror: copies the congestion map of this namespace while it is the peer
  *
  * Context: any but hard interrupts.
  * Return: what changed.
  */
 struct rds_session_news rds_session_generation(struct rds_session *s, u32 gen,
-					       u32 own,
+					       u32 host, bool same,
 					       struct rds_cong_mirror *mirror);
 
 /**

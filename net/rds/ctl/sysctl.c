@@ -27,6 +27,10 @@ static unsigned long min_queue = SZ_16M;
 static unsigned long max_queue = SZ_1G;
 static unsigned long no_jiffies;
 static unsigned long max_grace = 60 * HZ;
+/* Each network has a quarter of it. */
+static int min_guests = 16;
+static int max_guests = 1 << 20;
+static unsigned long max_idle = 24 * 3600 * HZ;
 
 enum {
 	CTL_RECONNECT_MIN,
@@ -42,6 +46,8 @@ enum {
 	CTL_ACCESS,
 	CTL_ACCESS_GROUPS,
 	CTL_PEER_NETWORKS,
+	CTL_CONNECTION_IDLE,
+	CTL_PEER_CONNECTIONS,
 	CTL_RECV_QUEUE_MAX,
 	CTL_RECV_QUEUE_GRACE,
 	CTL_NR
@@ -191,6 +197,22 @@ static const struct ctl_table sysctl_template[CTL_NR + 1] = {
 		.proc_handler	= sysctl_text,
 		.extra1		= &peer_networks,
 	},
+	[CTL_CONNECTION_IDLE] = {
+		.procname	= "connection_idle_ms",
+		.maxlen		= sizeof(unsigned long),
+		.mode		= 0644,
+		.proc_handler	= proc_doulongvec_ms_jiffies_minmax,
+		.extra1		= &no_jiffies,
+		.extra2		= &max_idle,
+	},
+	[CTL_PEER_CONNECTIONS] = {
+		.procname	= "peer_connections_max",
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec_minmax,
+		.extra1		= &min_guests,
+		.extra2		= &max_guests,
+	},
 	[CTL_RECV_QUEUE_MAX] = {
 		.procname	= "recv_queue_max_bytes",
 		.maxlen		= sizeof(unsigned long),
@@ -220,6 +242,8 @@ static void sysctl_defaults(struct rds_net_sysctl *s)
 	s->paths_old = 1;
 	s->heartbeat_interval = 1000;
 	s->heartbeat_limit = 3;
+	s->connection_idle = 600 * HZ;
+	s->peer_connections = 4096;
 	s->recv_queue_max = SZ_64M;
 	s->recv_queue_grace = 2 * HZ;
 }
@@ -248,6 +272,8 @@ static void sysctl_bind(struct ctl_table *table, struct rds_net *rn)
 	table[CTL_ACCESS].data = rn;
 	table[CTL_ACCESS_GROUPS].data = rn;
 	table[CTL_PEER_NETWORKS].data = rn;
+	table[CTL_CONNECTION_IDLE].data = &s->connection_idle;
+	table[CTL_PEER_CONNECTIONS].data = &s->peer_connections;
 	table[CTL_RECV_QUEUE_MAX].data = &s->recv_queue_max;
 	table[CTL_RECV_QUEUE_GRACE].data = &s->recv_queue_grace;
 }

@@ -102,6 +102,12 @@ static inline bool rds_handshake_tells(const struct rds_handshake *hs)
 	return hs->caps & RDS_CAP_BITS_ADDRS && rds_handshake_moves(hs);
 }
 
+/* What tells the host apart from itself after a restart; 0 if it tells none */
+static inline u32 rds_handshake_host(const struct rds_handshake *hs)
+{
+	return rds_handshake_acks(hs) ? hs->caps & RDS_CAP_BITS_HOST : 0;
+}
+
 /* Index of the path at the peer, if it has several */
 static inline unsigned int rds_handshake_index(const struct rds_handshake *hs)
 {

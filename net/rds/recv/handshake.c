@@ -96,11 +96,19 @@ void rds_rx_handshake(struct rds_rx_state *rx,
 			      news == RDS_GEN_NEW);
 }
 
+/* A handshake came that has the number @seq. */
+static void lane_greeted(struct rds_rx_lane *lane, u64 seq)
+{
+	if (lane->greeted ? lane->greeted == seq : seq == 1)
+		WRITE_ONCE(lane->greeted, seq + 1);
+}
+
 void rds_rx_numbered_handshake(struct rds_rx_state *rx,
 			       const struct rds_wire_header *hdr, bool ask)
 {
 	struct rds_handshake hs;
 
+	lane_greeted(rx->lane, be64_to_cpu(hdr->seq));
 	/* The answer may be sent before this returns. */
 	WRITE_ONCE(rx->lane->delivered, be64_to_cpu(hdr->seq));
 	rds_handshake_parse(hdr->exthdr, &hs);

@@ -90,6 +90,10 @@ struct rds_probe_vtable {
  * @gen: generation number of the peer that @expected counts for, 0 for none
  * @expected: number of the next message, 0 before the first; kept when the path
  *	is lost
+ * @greeted: number that follows the last handshake, if all messages up to that
+ *	were handshakes
+ * @told: number that the last acknowledgement of all lanes had for this one;
+ *	whoever makes the acknowledgement writes it
  * @delivered: number of the last message that was delivered, or dropped for
  *	good; kept when the path is lost; other contexts read it at any time
  */
@@ -97,6 +101,8 @@ struct rds_rx_lane {
 	spinlock_t	lock;
 	u32		gen;
 	u64		expected;
+	u64		greeted;
+	u64		told;
 	u64		delivered;
 };
 
@@ -192,7 +198,18 @@ static inline void rds_rx_unlock(const struct rds_rx_state *rx,
 static inline void rds_rx_lane_forget(struct rds_rx_lane *lane)
 {
 	WRITE_ONCE(lane->expected, 0);
+	WRITE_ONCE(lane->greeted, 0);
+	WRITE_ONCE(lane->told, 0);
 	WRITE_ONCE(lane->delivered, 0);
+}
+
+/*
+ * Were handshakes all that the peer has numbered in the lane, as far as this
+ * host knows?  Any context.
+ */
+static inline bool rds_rx_lane_only_greeted(const struct rds_rx_lane *lane)
+{
+	return READ_ONCE(lane->expected) == READ_ONCE(lane->greeted);
 }
 
 /*

@@ -333,7 +333,8 @@ static bool txq_note_acked(struct rds_txq *txq, u64 seq, u64 pos)
 	lockdep_assert_held(&txq->lock);
 	if (news)
 		txq->una = pos;
-	if (seq && txq_rule(txq) == RDS_TXQ_BY_NUMBER)
+	/* Whatever the rule is: only a peer that goes by number says one. */
+	if (seq)
 		news |= txq_note_number(txq, seq);
 	return news;
 }
@@ -406,6 +407,9 @@ bool rds_txq_heard(struct rds_txq *txq, bool acks, bool ask, bool moves,
 			 !txq->path->index)
 			txq_decide(txq, RDS_TXQ_BY_POSITION);
 		run = rds_txq_wants_run(txq) || txq->untidy;
+	} else if (acks && !ask && have) {
+		/* The answer counts, although its connection ends. */
+		txq_note_number(txq, have);
 	}
 	spin_unlock_bh(&txq->lock);
 	return run;
@@ -497,4 +501,27 @@ void rds_txq_stamp(struct rds_txq *txq, struct list_head *list)
 	txq_stamp_ack(txq, rds_txq_msg(list->next));
 	if (txq->want_ack || txq->kept_bytes >= RDS_TXQ_KEPT_ASK)
 		rds_txq_ask(txq, rds_txq_msg(list->prev));
+}
+
+bool rds_txq_all_told(struct rds_txq *txq, u64 told)
+{
+	u64 delivered = READ_ONCE(*txq->delivered);
+	bool all;
+
+	spin_lock_bh(&txq->lock);
+	all = txq->una >= txq->batch.pos && list_empty(&txq->sending) &&
+	      max(told, txq->ack_sent) >= delivered &&
+	      !(txq->due & (RDS_DUE_ACK | RDS_DUE_LANES | RDS_DUE_ANSWER));
+	spin_unlock_bh(&txq->lock);
+	return all;
+}
+
+bool rds_txq_only_probed(struct rds_txq *txq)
+{
+	bool only;
+
+	spin_lock_bh(&txq->lock);
+	only = txq->next_seq == 1 + txq->probed;
+	spin_unlock_bh(&txq->lock);
+	return only;
 }

@@ -98,4 +98,14 @@ bool rds_txq_ack_due(struct rds_txq *txq);
  */
 bool rds_txq_lanes_due(struct rds_txq *txq);
 
+/*
+ * The gate is closed: has the peer's transport all that went through it, and
+ * was the peer told of all that is delivered of the lane?  Other gates have
+ * told it up to the number @told.
+ */
+bool rds_txq_all_told(struct rds_txq *txq, u64 told);
+
+/* Were all messages that were numbered here probes? */
+bool rds_txq_only_probed(struct rds_txq *txq);
+
 #endif

@@ -369,6 +369,13 @@ bool rds_txq_abandon(struct rds_txq *txq, bool force)
 	return gone;
 }
 
+void rds_txq_readmit(struct rds_txq *txq)
+{
+	spin_lock_bh(&txq->lock);
+	txq->gone = false;
+	spin_unlock_bh(&txq->lock);
+}
+
 u64 rds_txq_next_seq(struct rds_txq *txq)
 {
 	u64 seq;

@@ -73,6 +73,7 @@ struct rds_net;
  *	sent yet
  * @nr_probes: RDS_MSG_PROBE messages on all lists
  * @nr_again: RDS_MSG_AGAIN messages on all lists
+ * @probed: number of RDS_MSG_PROBE messages that were ever queued
  * @open: the path is up, so transmitters are admitted
  * @busy: a transmitter is inside the gate
  * @blocked: the transport has no room; rds_path_writable() clears the flag
@@ -170,6 +171,7 @@ struct rds_txq {
 	bool			used;
 	bool			gone;
 	unsigned int		nr_again;
+	u64			probed;
 	enum rds_txq_rule	rule;
 	unsigned long		undecided;
 	unsigned long		bulk;
@@ -192,15 +194,14 @@ enum rds_txq_state {
 	RDS_TXQ_MORE,
 	RDS_TXQ_GONE,		/* not queued: the path is being destroyed */
 	RDS_TXQ_MOVED,		/* not queued: the lanes have changed */
-	/* queued, and another path carries it: the worker has to do that */
-	RDS_TXQ_AWAY,
+	RDS_TXQ_AWAY,		/* queued; the worker of another path sends */
 };
 
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
 		  struct rds_net *rn, const struct rds_txq_ops *ops,
 		  const u64 *delivered);
 
-/* Free all messages.  No other context may use the queue any more. */
+/* Free all messages.  The queue is not used any more. */
 void rds_txq_destroy(struct rds_txq *txq);
 
 /**
@@ -263,10 +264,8 @@ void rds_txq_open(struct rds_txq *txq, enum rds_peer_kind peer, u8 due);
 
 /* Close the gate and wait until no transmitter is inside.  May sleep. */
 void rds_txq_close(struct rds_txq *txq);
-
-/* Close the gate without waiting. */
+/* The same without waiting */
 void rds_txq_shut(struct rds_txq *txq);
-
 /*
  * Retire the message of a finished operation, if the message is not sent itself
  * and all its operations are finished: no acknowledgement comes for such a
@@ -285,11 +284,12 @@ bool rds_txq_empty(struct rds_txq *txq);
 
 /*
  * Abandon the queue if it is empty or @force is set; returns whether one of
- * both holds.
+ * both holds.  rds_txq_readmit() undoes that.
  */
 bool rds_txq_abandon(struct rds_txq *txq, bool force);
+void rds_txq_readmit(struct rds_txq *txq);
 
-/* Call @fn under the lock for all numbered messages, @started or not. */
+/* For all numbered messages, @started or not: call @fn under the lock. */
 void rds_txq_visit(struct rds_txq *txq, bool started,
 		   void (*fn)(const struct rds_message *m, void *arg),
 		   void *arg);

@@ -567,6 +567,7 @@ bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m)
 		return false;
 	}
 	txq->nr_probes++;
+	txq->probed++;
 	txq_append(txq, m);
 	run = rds_txq_wants_run(txq);
 	spin_unlock_bh(&txq->lock);

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Connections that nobody uses; conn/idle.h has the rules. */
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+
+#include "conn/conn.h"
+#include "conn/guest.h"
+#include "conn/idle.h"
+#include "conn/internal.h"
+#include "conn/pace.h"
+#include "conn/path.h"
+#include "conn/reach.h"
+#include "netns.h"
+
+/* Time after which a connection ends that has only carried handshakes */
+#define GREETED_TIME	(10 * HZ)
+/*
+ * The peer has ended a connection that is idle for this time here: it may have
+ * a shorter time than this host.
+ */
+#define REST_TIME	(30 * HZ)
+/* Looks in the time of a connection, and the limits of what is between two */
+#define LOOKS		8
+#define LOOK_MIN	max(1, HZ / 10)
+#define LOOK_MAX	(60 * HZ)
+/*
+ * A loopback connection ends when nothing was sent for this time, and at the
+ * latest after twice the time.
+ */
+#define LOCAL_IDLE_TIME	(5 * HZ)
+/*
+ * A connection that had to make room before the peer was told of all that came
+ * is known for this time.
+ */
+#define UNTOLD_TIME	(10 * HZ)
+/* A peer that is out of reach for this time is forgotten. */
+#define FORGET_TIME	(24 * 3600 * HZ)
+
+void rds_idle_init(struct rds_conn *conn)
+{
+	spin_lock_init(&conn->idle.lock);
+	conn->idle.since = jiffies;
+}
+
+static u64 idle_mark(struct rds_conn *conn)
+{
+	unsigned int nr = rds_conn_rx_lanes(conn), i;
+	struct rds_cpath *cp;
+	u64 mark = 0;
+
+	for (i = 0; i < nr; i++)
+		mark += READ_ONCE(conn->rx_lanes[i].expected);
+	rds_conn_for_each_path(conn, i, cp)
+		mark += rds_txq_next_seq(&cp->txq);
+	return mark;
+}
+
+static bool idle_is_quiet(struct rds_conn *conn)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	rds_conn_for_each_path(conn, i, cp) {
+		if (!rds_txq_empty(&cp->txq))
+			return false;
+	}
+	return true;
+}
+
+unsigned long rds_idle_time(struct rds_conn *conn)
+{
+	bool quiet = idle_is_quiet(conn);
+	struct rds_idle *idle = &conn->idle;
+	u64 mark = idle_mark(conn);
+	unsigned long since;
+
+	spin_lock_bh(&idle->lock);
+	if (!quiet || mark != idle->mark)
+		idle->since = jiffies;
+	idle->mark = mark;
+	since = idle->since;
+	spin_unlock_bh(&idle->lock);
+	return jiffies - since;
+}
+
+/* Were handshakes all that either end has sent? */
+static bool idle_only_greeted(struct rds_conn *conn)
+{
+	unsigned int nr = rds_conn_rx_lanes(conn), i;
+	struct rds_cpath *cp;
+
+	for (i = 0; i < nr; i++) {
+		if (!rds_rx_lane_only_greeted(&conn->rx_lanes[i]))
+			return false;
+	}
+	rds_conn_for_each_path(conn, i, cp) {
+		if (!rds_txq_only_probed(&cp->txq))
+			return false;
+	}
+	return true;
+}
+
+/* Time after which the connection ends, in jiffies; 0: never */
+static unsigned long idle_limit(struct rds_conn *conn)
+{
+	unsigned long limit = READ_ONCE(conn->rn->sysctl.connection_idle);
+
+	if (limit && idle_only_greeted(conn))
+		limit = min_t(unsigned long, limit, GREETED_TIME);
+	return limit;
+}
+
+/*
+ * A path that was lost before the peer was told of what is delivered comes up
+ * once more for that, and the others wait.  @up: one of them is up.
+ */
+static bool idle_path_can_end(struct rds_cpath *cp, bool up)
+{
+	switch (rds_cpath_state(cp)) {
+	case RDS_PATH_UP:
+		return true;
+	case RDS_PATH_DOWN:
+		if (READ_ONCE(cp->told) ||
+		    !rds_lanes_dial(cp->conn, cp->pub.index))
+			return true;
+		/* A peer that is gone is not dialled for that. */
+		if (up || cp->reason != RDS_DROP_DIAL_FAILED)
+			rds_cpath_want(cp);
+		return false;
+	default:
+		return false;
+	}
+}
+
+static bool idle_ends(struct rds_conn *conn, unsigned long limit)
+{
+	bool can_end = true, up = false;
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	rds_conn_for_each_path(conn, i, cp)
+		up |= rds_cpath_state(cp) == RDS_PATH_UP;
+	if (!limit || rds_reach_is_used(conn) ||
+	    rds_idle_time(conn) < limit ||
+	    rds_conn_peer_kind(conn) != RDS_PEER_ACKS)
+		return false;
+	rds_conn_for_each_path(conn, i, cp)
+		can_end &= idle_path_can_end(cp, up);
+	return can_end;
+}
+
+static void idle_arm(struct rds_conn *conn, unsigned long wait)
+{
+	struct rds_idle *idle = &conn->idle;
+
+	spin_lock_bh(&idle->lock);
+	if (!idle->stopped) {
+		kref_get(&conn->ref);
+		if (!queue_delayed_work(rds_conn_wq, &idle->work, wait))
+			rds_conn_put(conn);
+	}
+	spin_unlock_bh(&idle->lock);
+}
+
+static void idle_work(struct work_struct *work)
+{
+	struct rds_conn *conn = container_of(to_delayed_work(work),
+					     struct rds_conn, idle.work);
+	struct rds_cpath *first = conn->paths[0];
+	unsigned long limit = idle_limit(conn);
+	unsigned long look = limit ? limit / LOOKS : LOOK_MAX;
+
+	if (rds_cpath_state(first) == RDS_PATH_DOWN)
+		rds_cpath_control(first, 0);
+	if (idle_ends(conn, limit))
+		rds_conn_lose_paths(conn, RDS_DROP_IDLE);
+	look = clamp_t(unsigned long, look, LOOK_MIN, LOOK_MAX);
+	if (READ_ONCE(conn->guest.evicted))
+		look = min_t(unsigned long, look, HZ);
+	if (rds_idle_time(conn) < look)
+		rds_guest_used(conn);
+	idle_arm(conn, look);
+	rds_conn_put(conn);
+}
+
+void rds_idle_start(struct rds_conn *conn)
+{
+	if (!(conn->trans->caps & RDS_CAP_MULTIPATH))
+		return;
+	INIT_DELAYED_WORK(&conn->idle.work, idle_work);
+	idle_arm(conn, GREETED_TIME / LOOKS);
+}
+
+void rds_idle_stop(struct rds_conn *conn)
+{
+	struct rds_idle *idle = &conn->idle;
+
+	if (!(conn->trans->caps & RDS_CAP_MULTIPATH))
+		return;
+	spin_lock_bh(&idle->lock);
+	idle->stopped = true;
+	spin_unlock_bh(&idle->lock);
+	if (cancel_delayed_work_sync(&idle->work))
+		rds_conn_put(conn);
+}
+
+bool rds_idle_rests(const struct rds_cpath *cp)
+{
+	struct rds_conn *conn = cp->conn;
+	unsigned long limit;
+
+	if (READ_ONCE(conn->guest.evicted))
+		return true;
+	if (!READ_ONCE(cp->in_order) ||
+	    rds_conn_peer_kind(conn) != RDS_PEER_ACKS)
+		return false;
+	limit = idle_limit(conn);
+	return rds_idle_time(conn) >= min_t(unsigned long, REST_TIME,
+					limit ? limit / 2 : REST_TIME);
+}
+
+/* Does the peer know what is delivered here? */
+static bool idle_is_told(struct rds_conn *conn)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	if (rds_conn_peer_kind(conn) != RDS_PEER_ACKS)
+		return false;
+	rds_conn_for_each_path(conn, i, cp) {
+		if (!READ_ONCE(cp->told) && rds_lanes_dial(conn, i))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Did the connection have to make room, and is it certain that the peer repeats
+ * nothing that came?  An old peer goes by what TCP has taken.
+ */
+static bool idle_made_room(struct rds_conn *conn)
+{
+	if (!READ_ONCE(conn->guest.evicted))
+		return false;
+	return rds_conn_peer_kind(conn) == RDS_PEER_OLD ||
+	       idle_is_told(conn) ||
+	       time_after(jiffies, READ_ONCE(conn->guest.since) + UNTOLD_TIME);
+}
+
+bool rds_idle_is_over(struct rds_conn *conn)
+{
+	struct rds_cpath *first = conn->paths[0];
+
+	if (!(conn->trans->caps & RDS_CAP_MULTIPATH) ||
+	    rds_reach_is_used(conn))
+		return false;
+	if (idle_made_room(conn) || rds_pace_failing(first) >= FORGET_TIME)
+		return true;
+	if (rds_session_is_counted(&conn->session))
+		return false;
+	return idle_only_greeted(conn) ||
+	       (rds_idle_rests(first) && idle_is_told(conn));
+}
+
+/* Has loopback sent nothing since the last look? */
+static bool idle_was_local(struct rds_cpath *cp)
+{
+	u64 seq = rds_txq_next_seq(&cp->txq);
+	bool idle = cp->idle_seq == seq && rds_txq_empty(&cp->txq);
+
+	cp->idle_seq = seq;
+	return idle;
+}
+
+unsigned long rds_idle_await_local(struct rds_cpath *cp)
+{
+	long wait = cp->idle_look - jiffies;
+
+	lockdep_assert_held(&cp->ctl);
+	if (wait > 0)
+		return wait;
+	cp->idle_look = jiffies + LOCAL_IDLE_TIME;
+	if (!idle_was_local(cp))
+		return LOCAL_IDLE_TIME;
+	rds_path_lost(&cp->pub, RDS_DROP_IDLE);
+	return 0;
+}
