@@ -83,8 +83,7 @@ unsigned long rds_idle_time(struct rds_conn *conn)
 	return jiffies - since;
 }
 
-/* Were handshakes all that either end has sent? */
-static bool idle_only_greeted(struct rds_conn *conn)
+bool rds_idle_only_greeted(struct rds_conn *conn)
 {
 	unsigned int nr = rds_conn_rx_lanes(conn), i;
 	struct rds_cpath *cp;
@@ -105,7 +104,7 @@ static unsigned long idle_limit(struct rds_conn *conn)
 {
 	unsigned long limit = READ_ONCE(conn->rn->sysctl.connection_idle);
 
-	if (limit && idle_only_greeted(conn))
+	if (limit && rds_idle_only_greeted(conn))
 		limit = min_t(unsigned long, limit, GREETED_TIME);
 	return limit;
 }
@@ -258,7 +257,7 @@ bool rds_idle_is_over(struct rds_conn *conn)
 		return true;
 	if (rds_session_is_counted(&conn->session))
 		return false;
-	return idle_only_greeted(conn) ||
+	return rds_idle_only_greeted(conn) ||
 	       (rds_idle_rests(first) && idle_is_told(conn));
 }
 

@@ -65,6 +65,13 @@ void rds_idle_start(struct rds_conn *conn);
 void rds_idle_stop(struct rds_conn *conn);
 
 /*
+ * Were handshakes all that either end has given a number?  What waits of them
+ * is of no use after the connection for which it was made.  Any context but
+ * hard interrupts.
+ */
+bool rds_idle_only_greeted(struct rds_conn *conn);
+
+/*
  * Time for which the connection is idle, in jiffies.  Any context but hard
  * interrupts; takes rds_txq.lock of all paths.
  */

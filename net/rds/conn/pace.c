@@ -109,8 +109,9 @@ static void pace_anew(struct rds_cpath *cp)
 /* Does a message wait for this path, or the peer for a dial? */
 static bool pace_is_needed(struct rds_cpath *cp)
 {
-	return READ_ONCE(cp->dial_wanted) || !rds_txq_empty(&cp->txq) ||
-	       rds_lanes_need(cp);
+	if (READ_ONCE(cp->dial_wanted) || rds_lanes_need(cp))
+		return true;
+	return !rds_txq_empty(&cp->txq) && !rds_idle_only_greeted(cp->conn);
 }
 
 void rds_pace_look(struct rds_cpath *cp)

@@ -98,14 +98,14 @@ static bool path_is_local(const struct rds_cpath *cp)
 	return cp->pub.trans->caps & RDS_CAP_LOCAL_ONLY;
 }
 
-bool rds_cpath_retire_begin(struct rds_cpath *cp)
+bool rds_cpath_retire_begin(struct rds_cpath *cp, bool greeted)
 {
 	bool begun;
 
 	spin_lock_bh(&cp->lock);
 	begun = cp->state == RDS_PATH_DOWN && !cp->nr_incoming &&
 		!READ_ONCE(cp->attaching) && !cp->dial_wanted &&
-		rds_txq_abandon(&cp->txq, false);
+		rds_txq_abandon(&cp->txq, greeted);
 	if (begun)
 		WRITE_ONCE(cp->retiring, true);
 	cp->refused = false;

@@ -209,6 +209,7 @@ bool rds_cpath_used(const struct rds_cpath *cp);
 /**
  * rds_cpath_retire_begin - begin to make a path dead that is not needed
  * @cp: the path
+ * @greeted: handshakes are all that the path may have
  *
  * A path is not needed if it is down and has no message, no dial is wanted, and
  * no connection is parked.  From here on it stays down, and refuses messages
@@ -217,7 +218,7 @@ bool rds_cpath_used(const struct rds_cpath *cp);
  * Context: any but hard interrupts; under rds_conn_table.lock.
  * Return: false if the path is needed.
  */
-bool rds_cpath_retire_begin(struct rds_cpath *cp);
+bool rds_cpath_retire_begin(struct rds_cpath *cp, bool greeted);
 
 /*
  * Make the path @dead, or let it go on if rds_cpath_retire_begin() was called

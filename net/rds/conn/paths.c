@@ -151,6 +151,7 @@ void rds_conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why)
 bool rds_conn_retire(struct rds_conn *conn)
 {
 	bool begun = rds_idle_is_over(conn) || !conn_is_used(conn);
+	bool greeted = rds_idle_only_greeted(conn);
 	struct rds_cpath *cp;
 	unsigned int i;
 
@@ -163,7 +164,7 @@ bool rds_conn_retire(struct rds_conn *conn)
 	/* The first is last, as it is there that a connection is offered. */
 	for (i = RDS_MAX_PATHS; begun && i-- > 0;) {
 		cp = rds_conn_path(conn, i);
-		begun = !cp || rds_cpath_retire_begin(cp);
+		begun = !cp || rds_cpath_retire_begin(cp, greeted);
 	}
 	rds_conn_for_each_path(conn, i, cp)
 		rds_cpath_retire_end(cp, begun);
