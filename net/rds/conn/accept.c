@@ -62,7 +62,7 @@ static struct rds_conn *conn_of_guest(struct rds_net *rn,
 {
 	struct rds_conn *conn;
 
-	/* Others stay once they have carried something. */
+	/* Of another transport it would never go: see rds_idle_is_over(). */
 	if (trans->caps & RDS_CAP_MULTIPATH)
 		offer->group = rds_guests_admit(rn, &addr->faddr);
 	if (IS_ERR(offer->group))

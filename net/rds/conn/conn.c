@@ -248,9 +248,10 @@ fail:
 }
 
 /*
- * Numbers of a connection begin anew with it, and a new generation tells the
- * peer.  So each connection has one of its own, unless those of the transport
- * stay once they have carried something; no two of 2^24 are the same.
+ * The message numbers of a connection begin with it, and its generation tells
+ * the peer.  So each connection has a generation of its own; no two of 2^24 are
+ * the same.  Over a transport without further paths no connection is forgotten
+ * that has carried something, and one generation serves all.
  */
 static u32 conn_new_gen(struct rds_conn_table *table,
 			const struct rds_transport *trans)

@@ -21,9 +21,10 @@
  *
  * Locks, outermost first: rds_conn_table.lock (adding and removing) >
  * rds_cong_map.lock (the subscription of a connection that is added or
- * removed), rds_guests.lock, rds_cpath.lock > rds_txq.lock, which is also taken
- * directly inside the first.  rds_session.lock > rds_cong_map.lock.
- * conn/lane.h has the place of rds_lanes.lock.  Lookups are RCU.
+ * removed), rds_guests.lock, rds_lanes.lock, rds_cpath.lock > rds_txq.lock,
+ * which is also taken directly inside the first.  rds_session.lock >
+ * rds_cong_map.lock.  conn/lane.h has the place of rds_lanes.lock.  Lookups are
+ * RCU.
  */
 #ifndef _RDS_CONN_CONN_H
 #define _RDS_CONN_CONN_H

@@ -12,9 +12,9 @@
  * dials: what such a peer sends at that moment waits for its next message.  As
  * the end of a connection takes time there may be an eighth more for a moment.
  * A newcomer beyond that, or that finds nobody to end among some, is refused.
- * Both count as `peer_limit`.  A peer that repeats messages and has not been
- * told which have come keeps its connection, and for some seconds what is known
- * of it.
+ * Both count as `peer_limit`.  A guest that was used a moment ago stays, as
+ * this host may owe it an acknowledgement.  If a guest ends before it has been
+ * told what has come, its numbers are kept for some seconds.
  *
  * Lifetime: struct rds_guest is part of the connection, and is listed from the
  * time when the connection is made until it leaves the table.  A group is made

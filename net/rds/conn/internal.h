@@ -183,8 +183,9 @@ extern const struct rds_txq_ops rds_conn_txq_ops, rds_conn_mapless_txq_ops;
 void rds_conn_reap(struct rds_conn *conn);
 
 /*
- * Make all paths of a connection dead, or none: the first if one of them is
- * needed, see rds_cpath_retire_begin().  Under rds_conn_table.lock.
+ * Make all paths of a connection dead, or none if one of them is needed: see
+ * rds_cpath_retire_begin().  Returns whether they are dead.  Under
+ * rds_conn_table.lock; takes rds_lanes.lock.
  */
 bool rds_conn_retire(struct rds_conn *conn);
 

@@ -24,7 +24,8 @@
  *
  * Locks: rds_lanes.lock guards `nr`, `waiting` and the entries of
  * rds_conn.paths, and is held while queues are told of another number of lanes.
- * It is taken inside the control mutex of a path, and outside rds_txq.lock.
+ * It is taken inside the control mutex of a path and rds_conn_table.lock, and
+ * outside rds_cpath.lock and rds_txq.lock.
  * `nr` is also read without it: rds_txq_send() refuses a message whose sender
  * read another number than the queue was told.
  */

@@ -105,7 +105,8 @@ bool rds_cpath_retire_begin(struct rds_cpath *cp, bool greeted)
 	spin_lock_bh(&cp->lock);
 	begun = cp->state == RDS_PATH_DOWN && !cp->nr_incoming &&
 		!READ_ONCE(cp->attaching) && !cp->dial_wanted &&
-		rds_txq_abandon(&cp->txq, greeted);
+		(rds_txq_abandon(&cp->txq, false) ||
+		 (greeted && rds_txq_abandon_probes(&cp->txq)));
 	if (begun)
 		WRITE_ONCE(cp->retiring, true);
 	cp->refused = false;
@@ -537,9 +538,8 @@ void rds_cpath_want(struct rds_cpath *cp)
 
 	path_want(cp);
 	/*
-	 * Where this path may not dial, the first one does before it.  If the
-	 * connection was idle the peer may have forgotten it, and the first
-	 * path has to tell it.
+	 * Where this path may not dial, the first one does before it.  It also
+	 * has to tell a peer that has forgotten the connection.
 	 */
 	if (cp != first)
 		path_want(first);

@@ -89,8 +89,8 @@ struct rds_parked {
  *	the peer closed it
  * @retiring: the path is about to be made dead; written under @lock
  * @refused: an event was refused for that; under @lock
- * @short_ones: connections in a row that were short and not without a word of
- *	the peer, up to a limit
+ * @short_ones: number of short connections in a row over which the peer sent
+ *	something, up to a limit
  * @watched: the transport has to find out soon that the connection is dead
  * @cut_off: the network of the present connection is gone
  * @joins: the present connection, or the attempt, is between further addresses,
@@ -209,7 +209,7 @@ bool rds_cpath_used(const struct rds_cpath *cp);
 /**
  * rds_cpath_retire_begin - begin to make a path dead that is not needed
  * @cp: the path
- * @greeted: handshakes are all that the path may have
+ * @greeted: handshakes that wait do not count
  *
  * A path is not needed if it is down and has no message, no dial is wanted, and
  * no connection is parked.  From here on it stays down, and refuses messages
