@@ -554,13 +554,15 @@ def talk_and_reset(p, conn):
 
 @case('attack.redials', families=BOTH)
 def redials(c):
-    """A host that accepts, sends a header and resets is dialled at most twice a second, or three times
-    at first."""
+    """A host that accepts, sends a header and resets is dialled twice a second on average, once the waits
+    have grown to the longest, 1 s. With 8 dials before that and a random part of each wait, 27 dials come
+    in the first 10 s and 120 in a minute; the bounds are five standard deviations above (2.6 and 6.3). If
+    the waits began anew each time, some hundred would come each second."""
     p, r = c.peer('server', up=False), c.rds(family=c.family)
     r.send(b'waiting', p.addr, 4000)
     c.stack.callback(r.cancel, p.addr, 4000)
     early, late = count_dials(p, 10, talk_and_reset), count_dials(p, 60, talk_and_reset)
-    judge_time(early <= 30 and late <= 150, '%d dials in 10 s, %d in the next minute', early, late)
+    judge_time(early <= 40 and late <= 152, '%d dials in 10 s, %d in the next minute', early, late)
 
 
 def main():
