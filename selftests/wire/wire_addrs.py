@@ -354,6 +354,10 @@ def addrs_impostor(c):
     p, q = sets_up(c, 'server'), c.peer('server', up=False)
     p.send(0, 1, ext=offer(70, 0), seq=0, ack=0)
     told(frame(p, 'what A tells'))
+    # A connection that has carried handshakes only ends after 10 s, and the impostors may take as long.
+    r, last = c.rds(), [0] * 8
+    r.send(b'x', p.addr, 4001)
+    eventually(lambda: ask(p, last, seen := set()) and 4001 in seen, 'the first message at the peer')
     p.send(0, 0, addresses(TOKEN, q.addr), seq=0)
     was = drops(c.net.a).get('peer_rebooted', 0)
     for what, talk in IMPOSTURES:
@@ -365,7 +369,6 @@ def addrs_impostor(c):
             check(False, 'A goes on after %s', what)
     equal(drops(c.net.a).get('peer_rebooted', 0), was, 'incarnations of the peer')
     # A still knows the peer's address, and acknowledges by number.
-    r, last = c.rds(), [0] * 8
     r.send(b'x', p.addr, 4000)
     eventually(lambda: ask(p, last, seen := set()) and 4000 in seen, 'a message at the peer')
     conn = q.accept(8.0)
