@@ -11,8 +11,8 @@ import time
 import remote
 import wirelib
 from lab import A4, log
-from remote import Meter, connections, crowd, call_once, judge, judge_time
-from wirelib import MIB, ROLES, Sniffer, case, count_dials, counters
+from remote import connections, crowd, call_once, judge, judge_time
+from wirelib import ROLES, Sniffer, case, count_dials
 
 wirelib.CASES.clear()
 # Instruction time for which the kernel may run nothing else
@@ -40,22 +40,6 @@ def idle(c, role, family):
             log('%d s: %d connections', IDLE_S - (end - time.monotonic()), left)
         last = left
     judge(not left, '%d connections are left of %d; %d SYN in the time', left, number, dials)
-
-
-@case('open.dilute', ROLES)
-def dilute(c, role, family):
-    """Between messages for a socket that is not read come larger ones for a port that no socket has:
-    what shares a socket buffer with them holds the whole."""
-    remote.bounded(c, 60000)
-    p, r = c.peer(role), c.rds()
-    p.settle()
-    meter, before, n = Meter(), counters(c.net.a)['recv_delayed_retry'], 0
-    while counters(c.net.a)['recv_delayed_retry'] == before and n < 6000 and meter.more() < 400 * MIB:
-        p.conn.write(b''.join(p.frame(4000, r.port, bytes(4096)) + p.frame(4000, 4999, bytes(56000))
-                              for _ in range(10)), 30.0)
-        n += 10
-    judge(meter.more() <= remote.BOUND * 5 // 4 + remote.NOISE, '%d bytes held, for %d messages of 4 KiB',
-          meter.more(), n)
 
 
 @case('open.generations', ROLES)

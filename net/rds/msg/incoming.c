@@ -3,6 +3,7 @@
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sizes.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 
@@ -29,6 +30,9 @@ struct inc_range {
 #define OWN_MAX		SKB_MAX_ORDER(0, 0)
 #define OWN_RANGE	(OWN_MAX / 2)
 
+/* Bytes of socket buffers that one message may keep for others */
+#define EXCESS_MAX	SZ_512K
+
 static struct kmem_cache *incoming_cache;
 
 /* Implements rds_rx_alloc(), see include/net/rds/rx.h. */
@@ -45,6 +49,7 @@ struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp)
 	inc->max = 0;
 	inc->filled = 0;
 	inc->truesize = INC_SIZE;
+	inc->excess = 0;
 	inc->cookie = 0;
 	inc->tstamp = 0;
 	inc->trace[0] = 0;
@@ -165,6 +170,24 @@ static void inc_append(struct rds_incoming *inc, struct sk_buff *skb,
 	inc->last = skb;
 }
 
+/* The rest of the memory of a socket buffer */
+static u32 inc_excess(const struct sk_buff *skb, unsigned int len)
+{
+	u32 share = inc_share(skb, len);
+
+	return skb->truesize > share ? skb->truesize - share : 0;
+}
+
+/*
+ * Would the message keep too much that is not its own?  That takes many ranges
+ * that are parts of socket buffers, as of segments that overlap.
+ */
+static bool inc_keeps_much(const struct rds_incoming *inc,
+			   const struct sk_buff *skb, unsigned int len)
+{
+	return inc->excess + inc_excess(skb, len) > EXCESS_MAX;
+}
+
 /*
  * Is a range, not the first, so short that a copy mostly takes less memory?  A
  * peer chooses how short its segments are.
@@ -173,7 +196,8 @@ static bool inc_should_copy(const struct rds_incoming *inc,
 			    const struct sk_buff *skb, unsigned int len)
 {
 	return inc->last && len <= OWN_RANGE &&
-	       CLONE_SIZE + inc_share(skb, len) > 2 * len;
+	       (CLONE_SIZE + inc_share(skb, len) > 2 * len ||
+		inc_keeps_much(inc, skb, len));
 }
 
 static void inc_copy_in(struct sk_buff *own, const struct sk_buff *skb,
@@ -207,6 +231,58 @@ static bool inc_add_copy(struct rds_incoming *inc, const struct sk_buff *skb,
 	return true;
 }
 
+/*
+ * Own socket buffers with a copy of the range of @skb, linked by next; NULL
+ * without memory.
+ */
+static struct sk_buff *inc_copies(const struct sk_buff *skb, gfp_t gfp)
+{
+	struct inc_range range = *INC_RANGE(skb);
+	struct sk_buff *first = NULL, **end = &first, *own;
+	unsigned int n;
+
+	for (; range.len; range.off += n, range.len -= n) {
+		n = min_t(unsigned int, range.len, OWN_MAX);
+		own = alloc_skb(n, gfp | __GFP_NOWARN);
+		if (!own) {
+			inc_free_skbs(first);
+			return NULL;
+		}
+		*INC_RANGE(own) = (struct inc_range){ .own = true };
+		inc_copy_in(own, skb, range.off, n);
+		own->next = NULL;
+		*end = own;
+		end = &own->next;
+	}
+	return first;
+}
+
+static void inc_add_clone(struct rds_incoming *inc, struct sk_buff *clone)
+{
+	unsigned int len = INC_RANGE(clone)->len;
+
+	inc_append(inc, clone, *INC_RANGE(clone));
+	inc->truesize += CLONE_SIZE + inc_share(clone, len);
+	inc->excess += inc_excess(clone, len);
+}
+
+/* Append copies of the range of a clone, which goes; nothing without memory. */
+static bool inc_add_copies(struct rds_incoming *inc, struct sk_buff *clone,
+			   gfp_t gfp)
+{
+	struct sk_buff *own = inc_copies(clone, gfp), *next;
+
+	consume_skb(clone);
+	if (!own)
+		return false;
+	for (; own; own = next) {
+		next = own->next;
+		inc->truesize += own->truesize;
+		inc_append(inc, own, *INC_RANGE(own));
+	}
+	return true;
+}
+
 bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb,
 		    unsigned int off, unsigned int len, gfp_t gfp)
 {
@@ -219,12 +295,57 @@ bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb,
 	clone = skb_clone(skb, gfp | __GFP_NOWARN);
 	if (!clone)
 		return false;
-	inc_append(inc, clone, (struct inc_range){ .off = off, .len = len });
+	*INC_RANGE(clone) = (struct inc_range){ .off = off, .len = len };
+	if (likely(!inc_keeps_much(inc, skb, len)))
+		inc_add_clone(inc, clone);
+	else if (!inc_add_copies(inc, clone, gfp))
+		return false;
 	inc->filled += len;
-	inc->truesize += CLONE_SIZE + inc_share(skb, len);
 	return true;
 }
 EXPORT_SYMBOL_NS_GPL(rds_rx_add_skb, RDS_NS);
+
+/*
+ * Put copies in the place of the socket buffer at @link.  Returns the last of
+ * them, or the socket buffer without memory.
+ */
+static struct sk_buff *inc_replace(struct rds_incoming *inc,
+				   struct sk_buff **link, gfp_t gfp)
+{
+	struct sk_buff *skb = *link, *own = inc_copies(skb, gfp);
+
+	if (!own)
+		return skb;
+	inc->truesize -= CLONE_SIZE + inc_share(skb, INC_RANGE(skb)->len);
+	inc->excess -= inc_excess(skb, INC_RANGE(skb)->len);
+	*link = own;
+	for (;;) {
+		inc->truesize += own->truesize;
+		if (!own->next)
+			break;
+		own = own->next;
+	}
+	own->next = skb->next;
+	consume_skb(skb);
+	return own;
+}
+
+void rds_inc_own(struct rds_incoming *inc, gfp_t gfp)
+{
+	struct sk_buff **link = &inc->skbs, *skb;
+
+	if (!inc->excess || WARN_ON_ONCE(inc->form != RDS_INC_SKBS))
+		return;
+	while ((skb = *link)) {
+		if (!INC_RANGE(skb)->own &&
+		    inc_excess(skb, INC_RANGE(skb)->len))
+			skb = inc_replace(inc, link, gfp);
+		inc->last = skb;
+		link = &skb->next;
+	}
+	inc->truesize += inc->excess;
+	inc->excess = 0;
+}
 
 /*
  * Make room for one more page fragment.  The first entries are in @inl, the

@@ -56,6 +56,8 @@ enum rds_inc_form {
  * @truesize: bytes of memory that the message holds.  Of a page or a socket
  *	buffer that several messages share its part counts, although each keeps
  *	the whole
+ * @excess: bytes of the socket buffers that are not in @truesize.  The message
+ *	alone keeps them if the others that share the buffers are gone
  * @buf: payload, if @form is RDS_INC_BUFFER
  * @skbs: socket buffers, if @form is RDS_INC_SKBS; linked by next, with the
  *	range of each in its cb
@@ -78,6 +80,7 @@ struct rds_incoming {
 	u16			max;
 	u32			filled;
 	u32			truesize;
+	u32			excess;
 	struct in6_addr		saddr;
 	struct in6_addr		daddr;
 	u64			cookie;
@@ -111,6 +114,17 @@ struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp);
  * and @inc unchanged.
  */
 ssize_t rds_inc_copy(struct rds_incoming *inc, struct iov_iter *to);
+
+/**
+ * rds_inc_own - copy what the message shares, so that it has no excess
+ * @inc: message that nobody else can see yet
+ * @gfp: flags to allocate the copies with
+ *
+ * What there is no memory for stays shared, and its excess counts in truesize.
+ *
+ * Context: that of @gfp.
+ */
+void rds_inc_own(struct rds_incoming *inc, gfp_t gfp);
 
 /* Drop one reference; the last one frees the message. */
 void rds_inc_put(struct rds_incoming *inc);

@@ -64,6 +64,28 @@ static u64 rx_true_max(const struct rds_sock *rs)
 	return max_t(u64, 8 * rcvbuf, TRUE_MIN);
 }
 
+/*
+ * Limit of the memory that messages of the queue share with others, in bytes.
+ * A queue that is read in time does not reach it with messages of more than
+ * RDS_RX_COPY_MAX in socket buffers of 64 KiB, which takes as many messages
+ * that share as the receive buffer allows.
+ */
+static u64 rx_excess_max(const struct rds_sock *rs)
+{
+	return 2 * rx_true_max(rs);
+}
+
+/*
+ * A peer chooses what is in a socket buffer.  If it is mostly messages for
+ * others, which are read or dropped, the one for a queue that is not read keeps
+ * all of it.  So above the limit a message is queued as a copy.
+ */
+static void rx_limit_excess(const struct rds_sock *rs, struct rds_incoming *inc)
+{
+	if (READ_ONCE(rs->rx_excess) + inc->excess > rx_excess_max(rs))
+		rds_inc_own(inc, GFP_ATOMIC);
+}
+
 /* Has the last message, of so many bytes, made the queue too long? */
 static bool rx_is_full(const struct rds_sock *rs, u32 len)
 {
@@ -163,6 +185,8 @@ static bool rx_added(struct rds_sock *rs, const struct rds_incoming *inc)
 	rs->rx_count++;
 	rs->rx_bytes += inc->len;
 	rs->rx_true += inc->truesize;
+	if (inc->excess)
+		WRITE_ONCE(rs->rx_excess, rs->rx_excess + inc->excess);
 	if (!rs->congested && rx_is_full(rs, inc->len))
 		WRITE_ONCE(rs->congested, true);
 	/*
@@ -181,6 +205,8 @@ static bool rx_removed(struct rds_sock *rs, const struct rds_incoming *inc)
 	rs->rx_count--;
 	rs->rx_bytes -= inc->len;
 	rs->rx_true -= inc->truesize;
+	if (inc->excess)
+		WRITE_ONCE(rs->rx_excess, rs->rx_excess - inc->excess);
 	if (!rs->congested)
 		return false;
 	/* The reader is back: another time of grace can begin. */
@@ -237,6 +263,8 @@ enum rds_queued rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc,
 		inc->tstamp = ktime_get_real();
 	if (rds_rx_traced())
 		inc->trace[RDS_MSG_RX_DGRAM_DELIVERED] = local_clock();
+	if (inc->excess)
+		rx_limit_excess(rs, inc);
 
 	spin_lock_bh(&rs->rx_lock);
 	if (unlikely(rs->dead))
@@ -399,6 +427,7 @@ void rds_sock_rx_purge(struct rds_sock *rs)
 	bytes = rs->rx_bytes;
 	rs->rx_bytes = 0;
 	rs->rx_true = 0;
+	WRITE_ONCE(rs->rx_excess, 0);
 	rs->rx_count = 0;
 	WRITE_ONCE(rs->congested, false);
 	spin_unlock_bh(&rs->rx_lock);

@@ -103,6 +103,8 @@ extern atomic_t rds_rx_tracers;
  * @rx_queue: received messages
  * @rx_bytes: payload bytes of @rx_queue
  * @rx_true: bytes of memory of @rx_queue
+ * @rx_excess: bytes of memory that messages of @rx_queue share with others,
+ *	beyond @rx_true; read without the lock
  * @rx_count: number of messages of @rx_queue
  * @rx_taken: messages dequeued since a reader was last to free @rx_spent
  * @rx_spent: messages that readers are done with, see rds_sock_dequeue()
@@ -186,6 +188,7 @@ struct rds_sock {
 	struct list_head		zrecords;
 	struct list_head		zspare;
 	struct list_head		notes_due;
+	u64				rx_excess;
 	unsigned long			rx_grace;
 	bool				rx_over;
 	bool				rx_late;
