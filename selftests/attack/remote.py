@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 from lab import (A4, A6, AC4, C4, Deadline, ICOUNT, LOAD, Net, OURS, RDS_TCP_PORT, SLOW, check,
                  eventually, ip_batch, libc_call, log)
 import wirelib
-from wirelib import (BOTH, F_CONG, MIB, ONE, RDS_CONG_MONITOR, ROLES, SOL_RDS, Closed,
+from wirelib import (BOTH, F_CONG, MIB, ONE, RDS_CONG_MONITOR, ROLES, SOL_RDS, Closed, Conn,
                      bitmap, case, count_dials, counters, drops, gen, header, info, npaths, pattern,
                      setting, tcp_info)
 
@@ -51,6 +51,12 @@ def judge_time(cond, fmt, *args):
 
 # --- meters ---------------------------------------------------------------------------------------
 
+def cpu_lists():
+    """Free pages in the lists of processors: up to some ten MiB, which MemFree does not count"""
+    with open('/proc/zoneinfo', encoding='ascii') as f:
+        return sum(int(line.split()[1]) for line in f if line.split()[0] == 'count:')
+
+
 def kernel_bytes():
     """Memory that the kernel holds for other things than programs, files and TCP's queues."""
     with open('/proc/meminfo', encoding='ascii') as f:
@@ -59,7 +65,7 @@ def kernel_bytes():
         words = [line.split() for line in f if line.startswith('TCP:')][0]
     tcp = int(words[words.index('mem') + 1]) * mmap.PAGESIZE
     used = kib['MemTotal'] - kib['MemFree'] - kib['Cached'] - kib['Buffers'] - kib['AnonPages']
-    return used * 1024 - tcp
+    return used * 1024 - tcp - cpu_lists() * mmap.PAGESIZE
 
 
 class Meter:
@@ -365,6 +371,35 @@ def full_small(c, role, family):
     full(c, role, family, *SIZES['small'])
 
 
+def diluting(i):
+    """Message i of those for the socket that is not read: as short as shares a socket buffer, or longer"""
+    return struct.pack('>I', i) + pattern(2100 + i * 997 % 7000, i)
+
+
+@case('attack.dilute', ROLES)
+def dilute(c, role, family):
+    """Between messages for a socket that is not read come larger ones for a port that no socket has:
+    what shared a socket buffer with them holds at most 1.25 times the bound, and all comes in the end."""
+    bounded(c, 60000)
+    p, r = c.peer(role, family), c.rds(family=family)
+    p.settle()
+    meter, n, size = Meter(), 0, 0
+    # Less than the bound, so that no queue of TCP is part of what is measured
+    while size < BOUND * 2 // 3 and meter.more() < 24 * BOUND:
+        few = [diluting(i) for i in range(n, n + 10)]
+        p.conn.write(b''.join(p.frame(4000, r.port, m) + p.frame(4000, 4999, bytes(56000)) for m in few),
+                     30.0)
+        n, size = n + 10, size + sum(map(len, few))
+    p.sync()
+    held = meter.more()
+    check(held > size * 9 // 10, '%d bytes held, for %d bytes of payload', held, size)
+    judge(held <= BOUND * 5 // 4 + NOISE, '%d bytes held, for %d messages of %d bytes in all', held, n, size)
+    for i in range(n):
+        r.expect(diluting(i), (p.addr, 4000), 10.0)
+    p.send(4000, r.port, b'after')
+    r.expect(b'after', (p.addr, 4000), 10.0)
+
+
 @case('attack.fan_in', families=BOTH)
 def fan_in(c):
     """Hosts that ignore the map send to one socket, through the grace and after it."""
@@ -424,6 +459,48 @@ def addresses(c, role, family):
     log('%d connections of %d held, %d bytes; others waited up to %d ms', connections(c) - before, n,
         meter.more(), honest.slowest * 1000)
     serves_new(c, family)
+
+
+PING = header(1, 1234, 0)
+
+
+def ping_once(c, addr):
+    """The address connects, pings and is gone, so that the pong waits."""
+    s = raw_connect(c, addr)
+    all_connected([s])
+    try:
+        s.send(PING)
+    except OSError:
+        pass
+    Conn(s).reset()
+
+
+def is_taken(c, addr):
+    """Does A take a connection from there?"""
+    with raw_connect(c, addr) as s:
+        all_connected([s])
+        p = select.poll()
+        p.register(s, select.POLLIN)
+        try:
+            s.send(GREETING)
+            return bool(p.poll(2000 * SLOW) and s.recv(48))
+        except OSError:
+            return False
+
+
+@case('attack.pings', families=BOTH)
+def pings(c):
+    """Hosts of one network ping and go, until that has its share and more: the pongs that wait for
+    them keep no newcomer out."""
+    if OURS:
+        setting(c, 'peer_connections_max', 64, 4096)
+    addrs = crowd('client', c.family, 8192, 100)
+    for addr in addrs[:40]:
+        ping_once(c, addr)
+    fresh = iter(addrs[40:])
+    check(eventually(lambda: is_taken(c, next(fresh)), 'a connection of a newcomer', 20, 0.5),
+          'no newcomer is taken')
+    log('%d newcomers were refused', 99 - sum(1 for _ in fresh) - 40)
 
 
 @case('attack.silent', families=BOTH)

@@ -22,12 +22,15 @@ struct conn_offer {
 };
 
 /* A connection that was just made knows nothing of further paths. */
-static void conn_take_offer(struct rds_conn *conn, void *arg)
+static void conn_take_offer(struct rds_conn *conn, bool fresh, void *arg)
 {
 	struct conn_offer *offer = arg;
 
-	if (offer->group)
-		offer->group = rds_guest_begin(conn, offer->group);
+	/* Without memory the connection goes, as nobody has used it. */
+	if (fresh && offer->group && !rds_guest_begin(conn, &offer->group)) {
+		rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
+		return;
+	}
 	offer->taken = rds_cpath_incoming(conn->paths[0], offer->parked.port,
 					  offer->parked.handle);
 }

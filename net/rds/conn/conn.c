@@ -293,7 +293,8 @@ static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *fresh)
 struct rds_conn *
 rds_conn_get_alive(struct rds_net *rn, const struct rds_transport *trans,
 		   const struct rds_path_addr *addr,
-		   void (*use)(struct rds_conn *conn, void *arg), void *arg)
+		   void (*use)(struct rds_conn *conn, bool fresh, void *arg),
+		   void *arg)
 {
 	struct rds_conn *conn, *fresh = conn_alloc(rn, trans, addr);
 
@@ -307,7 +308,7 @@ rds_conn_get_alive(struct rds_net *rn, const struct rds_transport *trans,
 		rds_idle_start(conn);
 	}
 	if (use && !IS_ERR(conn))
-		use(conn, arg);
+		use(conn, conn == fresh, arg);
 	spin_unlock_bh(&rn->conns->lock);
 	if (conn != fresh)
 		conn_free(fresh);
@@ -401,7 +402,7 @@ struct conn_message {
 	bool			added;
 };
 
-static void conn_add(struct rds_conn *conn, void *arg)
+static void conn_add(struct rds_conn *conn, bool fresh, void *arg)
 {
 	struct conn_message *cm = arg;
 

@@ -160,10 +160,12 @@ static bool guests_have_room(struct rds_guests *guests, unsigned int max,
 static void guest_evict(struct rds_conn *conn)
 {
 	WRITE_ONCE(conn->guest.since, jiffies);
-	WRITE_ONCE(conn->guest.evicted, true);
+	/* Whoever sees the flag sees the time. */
+	smp_store_release(&conn->guest.evicted, true);
 	rds_drop(conn->rn->net, RDS_DROP_PEER_LIMIT);
 	rds_conn_lose_paths(conn, RDS_DROP_IDLE);
 	rds_cpath_control(conn->paths[0], 0);
+	rds_idle_hasten(conn);
 	rds_conn_put(conn);
 }
 
@@ -190,18 +192,16 @@ struct rds_guest_group *rds_guests_admit(struct rds_net *rn,
 	return ERR_PTR(-EUSERS);
 }
 
-struct rds_guest_group *rds_guest_begin(struct rds_conn *conn,
-					struct rds_guest_group *fresh)
+bool rds_guest_begin(struct rds_conn *conn, struct rds_guest_group **fresh)
 {
 	struct rds_guests *guests = conn->rn->guests;
 	struct rds_guest_group *group;
 
 	spin_lock_bh(&guests->lock);
-	group = conn->guest.group ? NULL : group_find(guests, &fresh->network);
-	if (!group && !conn->guest.group &&
-	    !rhashtable_insert_fast(&guests->groups, &fresh->node,
-				    group_params))
-		swap(group, fresh);
+	group = group_find(guests, &(*fresh)->network);
+	if (!group && !rhashtable_insert_fast(&guests->groups, &(*fresh)->node,
+					      group_params))
+		swap(group, *fresh);
 	if (group) {
 		conn->guest.group = group;
 		group->nr++;
@@ -210,7 +210,7 @@ struct rds_guest_group *rds_guest_begin(struct rds_conn *conn,
 		list_add_tail(&conn->guest.of_group, &group->guests);
 	}
 	spin_unlock_bh(&guests->lock);
-	return fresh;
+	return group;
 }
 
 void rds_guest_used(struct rds_conn *conn)

@@ -61,7 +61,7 @@ static bool idle_is_quiet(struct rds_conn *conn)
 	unsigned int i;
 
 	rds_conn_for_each_path(conn, i, cp) {
-		if (!rds_txq_empty(&cp->txq))
+		if (rds_txq_is_needed(&cp->txq))
 			return false;
 	}
 	return true;
@@ -109,6 +109,30 @@ static unsigned long idle_limit(struct rds_conn *conn)
 	return limit;
 }
 
+void rds_idle_note_told(struct rds_cpath *cp)
+{
+	bool told = !READ_ONCE(cp->rx.foreign) &&
+		    rds_txq_all_told(&cp->txq, READ_ONCE(cp->rx.lane->told));
+
+	lockdep_assert_held(&cp->ctl);
+	WRITE_ONCE(cp->told, told);
+	if (told || cp->steady)
+		WRITE_ONCE(cp->told_again, false);
+}
+
+/*
+ * A path was lost before the peer was told of what is delivered: have it come
+ * up for that.  Once, as long as the path does not carry more: whoever has the
+ * peer's address may end each connection soon.
+ */
+static void idle_tell_again(struct rds_cpath *cp)
+{
+	if (READ_ONCE(cp->told_again))
+		return;
+	WRITE_ONCE(cp->told_again, true);
+	rds_cpath_want(cp);
+}
+
 /*
  * A path that was lost before the peer was told of what is delivered comes up
  * once more for that, and the others wait.  @up: one of them is up.
@@ -122,9 +146,12 @@ static bool idle_path_can_end(struct rds_cpath *cp, bool up)
 		if (READ_ONCE(cp->told) ||
 		    !rds_lanes_dial(cp->conn, cp->pub.index))
 			return true;
+		/* The others do not wait for ever. */
+		if (up && READ_ONCE(cp->told_again))
+			return true;
 		/* A peer that is gone is not dialled for that. */
 		if (up || cp->reason != RDS_DROP_DIAL_FAILED)
-			rds_cpath_want(cp);
+			idle_tell_again(cp);
 		return false;
 	default:
 		return false;
@@ -156,6 +183,19 @@ static void idle_arm(struct rds_conn *conn, unsigned long wait)
 	if (!idle->stopped) {
 		kref_get(&conn->ref);
 		if (!queue_delayed_work(rds_conn_wq, &idle->work, wait))
+			rds_conn_put(conn);
+	}
+	spin_unlock_bh(&idle->lock);
+}
+
+void rds_idle_hasten(struct rds_conn *conn)
+{
+	struct rds_idle *idle = &conn->idle;
+
+	spin_lock_bh(&idle->lock);
+	if (!idle->stopped) {
+		kref_get(&conn->ref);
+		if (mod_delayed_work(rds_conn_wq, &idle->work, HZ))
 			rds_conn_put(conn);
 	}
 	spin_unlock_bh(&idle->lock);
@@ -233,16 +273,31 @@ static bool idle_is_told(struct rds_conn *conn)
 	return true;
 }
 
+/* Does an old peer, which goes by what TCP has taken, know it? */
+static bool idle_ended_in_order(struct rds_conn *conn)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	if (rds_conn_peer_kind(conn) != RDS_PEER_OLD)
+		return false;
+	rds_conn_for_each_path(conn, i, cp) {
+		if (!READ_ONCE(cp->in_order))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Did the connection have to make room, and is it certain that the peer repeats
- * nothing that came?  An old peer goes by what TCP has taken.
+ * nothing that came, or does it come late?
  */
 static bool idle_made_room(struct rds_conn *conn)
 {
-	if (!READ_ONCE(conn->guest.evicted))
+	/* Pairs with guest_evict(), which writes `since` before. */
+	if (!smp_load_acquire(&conn->guest.evicted))
 		return false;
-	return rds_conn_peer_kind(conn) == RDS_PEER_OLD ||
-	       idle_is_told(conn) ||
+	return idle_ended_in_order(conn) || idle_is_told(conn) ||
 	       time_after(jiffies, READ_ONCE(conn->guest.since) + UNTOLD_TIME);
 }
 
@@ -265,7 +320,7 @@ bool rds_idle_is_over(struct rds_conn *conn)
 static bool idle_was_local(struct rds_cpath *cp)
 {
 	u64 seq = rds_txq_next_seq(&cp->txq);
-	bool idle = cp->idle_seq == seq && rds_txq_empty(&cp->txq);
+	bool idle = cp->idle_seq == seq && !rds_txq_is_needed(&cp->txq);
 
 	cp->idle_seq = seq;
 	return idle;

@@ -2,7 +2,7 @@
 /*
  * Connections that nobody uses, over TCP and over loopback.
  *
- * A connection is idle while no message is queued, or waits for its
+ * A connection is idle while no message but pongs is queued, or waits for its
  * acknowledgement, and neither end sends one with a number.  After the time
  * net.rds.connection_idle_ms this host ends all paths in an orderly way; one
  * that has only ever carried handshakes after some seconds.  The peer finds its
@@ -61,6 +61,9 @@ void rds_idle_init(struct rds_conn *conn);
 /* The connection is in the table.  Any context. */
 void rds_idle_start(struct rds_conn *conn);
 
+/* Look in a second, and each second if a guest was evicted.  Any context. */
+void rds_idle_hasten(struct rds_conn *conn);
+
 /* The connection is out of the table: cancel the work.  May sleep. */
 void rds_idle_stop(struct rds_conn *conn);
 
@@ -76,6 +79,12 @@ bool rds_idle_only_greeted(struct rds_conn *conn);
  * interrupts; takes rds_txq.lock of all paths.
  */
 unsigned long rds_idle_time(struct rds_conn *conn);
+
+/*
+ * The connection of a path that was up is closed: see rds_cpath.told.  The
+ * control mutex is held.
+ */
+void rds_idle_note_told(struct rds_cpath *cp);
 
 /*
  * Did the last connection of the path end because the connection is idle, as

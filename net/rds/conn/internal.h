@@ -196,12 +196,13 @@ struct rds_conn *rds_conn_lookup(struct rds_net *rn,
 
 /*
  * Find or make the connection to a peer, and call @use for it while the table
- * is locked.  A connection is forgotten under that lock, so @use finds it
- * alive.
+ * is locked, with whether it was made.  A connection is forgotten under that
+ * lock, so @use finds it alive.
  */
 struct rds_conn *
 rds_conn_get_alive(struct rds_net *rn, const struct rds_transport *trans,
 		   const struct rds_path_addr *addr,
-		   void (*use)(struct rds_conn *conn, void *arg), void *arg);
+		   void (*use)(struct rds_conn *conn, bool fresh, void *arg),
+		   void *arg);
 
 #endif

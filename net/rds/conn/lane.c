@@ -156,7 +156,7 @@ bool rds_lanes_need(const struct rds_cpath *first)
 				 !READ_ONCE(conn->addrs.awaited)))
 		return false;
 	rds_conn_for_each_path(conn, i, cp) {
-		if (i && !rds_txq_empty(&cp->txq))
+		if (i && rds_txq_is_needed(&cp->txq))
 			return true;
 	}
 	return false;
@@ -254,7 +254,7 @@ static void lanes_wake(struct rds_conn *conn)
 
 	rds_conn_for_each_path(conn, i, cp) {
 		if (i && rds_cpath_state(cp) == RDS_PATH_DOWN &&
-		    !rds_txq_empty(&cp->txq))
+		    rds_txq_is_needed(&cp->txq))
 			rds_cpath_control(cp, 0);
 	}
 }
@@ -382,7 +382,9 @@ static void lanes_make(struct rds_conn *conn, unsigned int nr)
 		if (!cp && !READ_ONCE(conn->dead)) {
 			rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
 			rds_cpath_control(conn->paths[0], HZ);
-		} else if (cp && rds_cpath_state(cp) == RDS_PATH_DOWN) {
+		} else if (cp && rds_cpath_state(cp) == RDS_PATH_DOWN &&
+			   !rds_idle_rests(cp)) {
+			/* One that rests has path 0 look: path_rested(). */
 			rds_cpath_control(cp, 0);
 		}
 	}

@@ -111,7 +111,7 @@ static bool pace_is_needed(struct rds_cpath *cp)
 {
 	if (READ_ONCE(cp->dial_wanted) || rds_lanes_need(cp))
 		return true;
-	return !rds_txq_empty(&cp->txq) && !rds_idle_only_greeted(cp->conn);
+	return rds_txq_is_needed(&cp->txq);
 }
 
 void rds_pace_look(struct rds_cpath *cp)

@@ -98,15 +98,14 @@ static bool path_is_local(const struct rds_cpath *cp)
 	return cp->pub.trans->caps & RDS_CAP_LOCAL_ONLY;
 }
 
-bool rds_cpath_retire_begin(struct rds_cpath *cp, bool greeted)
+bool rds_cpath_retire_begin(struct rds_cpath *cp)
 {
 	bool begun;
 
 	spin_lock_bh(&cp->lock);
 	begun = cp->state == RDS_PATH_DOWN && !cp->nr_incoming &&
 		!READ_ONCE(cp->attaching) && !cp->dial_wanted &&
-		(rds_txq_abandon(&cp->txq, false) ||
-		 (greeted && rds_txq_abandon_probes(&cp->txq)));
+		rds_txq_abandon(&cp->txq, false);
 	if (begun)
 		WRITE_ONCE(cp->retiring, true);
 	cp->refused = false;
@@ -298,13 +297,6 @@ static void path_unmap(struct rds_cpath *cp)
 	rds_cong_source_del(cp->rx.fmap);
 }
 
-/* The connection has ended: see rds_txq_all_told(). */
-static bool path_is_told(struct rds_cpath *cp)
-{
-	return !READ_ONCE(cp->rx.foreign) &&
-	       rds_txq_all_told(&cp->txq, READ_ONCE(cp->rx.lane->told));
-}
-
 /* The peer is silent, and takes repeats: nothing is worth a wait. */
 static bool path_is_dead(const struct rds_cpath *cp)
 {
@@ -332,7 +324,7 @@ static void path_teardown(struct rds_cpath *cp, bool graceful)
 	/* What is acknowledged is not sent again. */
 	rds_txq_tidy(&cp->txq);
 	if (cp->ended)
-		WRITE_ONCE(cp->told, path_is_told(cp));
+		rds_idle_note_told(cp);
 	rds_txq_rewind(&cp->txq);
 	rds_lanes_carry(cp->conn);
 	rds_rx_state_end(&cp->rx);

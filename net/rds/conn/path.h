@@ -12,10 +12,10 @@
  *	rds_cpath.ctl	mutex: dialling, attaching, closing; `backoff`,
  *			`dial_after`, `failing_since`, `needed`,
  *			`attaching`, `watched`, `probing`, `told`,
- *			`short_ones`.  The
- *			functions of the transport path_connect, path_attach,
- *			path_watch and path_close run under it.  Of `attaching`
- *			see rds_parked_claim().
+ *			`short_ones`; idle_tell_again() sets
+ *			`told_again` without it.  The functions of the transport
+ *			path_connect, path_attach, path_watch and path_close run
+ *			under it.  Of `attaching` see rds_parked_claim().
  *	  rds_txq.xmit_map  (waited for in teardown)
  *	    transport's own locks, such as TCP's socket lock
  *	      rds_cpath.lock	spin, bh: `state`, `reason`, `up_since`,
@@ -85,6 +85,8 @@ struct rds_parked {
  * @ended: the connection was up that is being taken down
  * @told: when the last connection ended the peer's transport had all that was
  *	sent, and the peer had been told of all that is delivered here
+ * @told_again: the path was wanted up to tell that, and has not been steady
+ *	since
  * @in_order: the last connection that was up has ended for nobody used it, or
  *	the peer closed it
  * @retiring: the path is about to be made dead; written under @lock
@@ -129,6 +131,7 @@ struct rds_cpath {
 	bool			hope;
 	bool			ended;
 	bool			told;
+	bool			told_again;
 	bool			in_order;
 	bool			retiring;
 	bool			refused;
@@ -209,16 +212,15 @@ bool rds_cpath_used(const struct rds_cpath *cp);
 /**
  * rds_cpath_retire_begin - begin to make a path dead that is not needed
  * @cp: the path
- * @greeted: handshakes that wait do not count
  *
- * A path is not needed if it is down and has no message, no dial is wanted, and
- * no connection is parked.  From here on it stays down, and refuses messages
- * and connections.
+ * A path is not needed if it is down and has no message but probes, no dial is
+ * wanted, and no connection is parked.  From here on it stays down, and refuses
+ * messages and connections.
  *
  * Context: any but hard interrupts; under rds_conn_table.lock.
  * Return: false if the path is needed.
  */
-bool rds_cpath_retire_begin(struct rds_cpath *cp, bool greeted);
+bool rds_cpath_retire_begin(struct rds_cpath *cp);
 
 /*
  * Make the path @dead, or let it go on if rds_cpath_retire_begin() was called

@@ -148,10 +148,14 @@ void rds_conn_lose_paths(struct rds_conn *conn, enum rds_drop_reason why)
 		rds_path_lost(&cp->pub, why);
 }
 
+static bool conn_is_over(struct rds_conn *conn)
+{
+	return rds_idle_is_over(conn) || !conn_is_used(conn);
+}
+
 bool rds_conn_retire(struct rds_conn *conn)
 {
-	bool begun = rds_idle_is_over(conn) || !conn_is_used(conn);
-	bool greeted = rds_idle_only_greeted(conn);
+	bool begun = conn_is_over(conn);
 	struct rds_cpath *cp;
 	unsigned int i;
 
@@ -164,8 +168,10 @@ bool rds_conn_retire(struct rds_conn *conn)
 	/* The first is last, as it is there that a connection is offered. */
 	for (i = RDS_MAX_PATHS; begun && i-- > 0;) {
 		cp = rds_conn_path(conn, i);
-		begun = !cp || rds_cpath_retire_begin(cp, greeted);
+		begun = !cp || rds_cpath_retire_begin(cp);
 	}
+	/* A path may have come up and ended before it was stopped. */
+	begun = begun && conn_is_over(conn);
 	rds_conn_for_each_path(conn, i, cp)
 		rds_cpath_retire_end(cp, begun);
 	if (begun)

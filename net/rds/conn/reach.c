@@ -64,7 +64,7 @@ static bool reach_is_tried(struct rds_conn *conn)
 
 	rds_conn_for_each_path(conn, i, cp)
 		if (rds_cpath_state(cp) == RDS_PATH_CONNECTING ||
-		    READ_ONCE(cp->dial_wanted) || !rds_txq_empty(&cp->txq))
+		    READ_ONCE(cp->dial_wanted) || rds_txq_is_needed(&cp->txq))
 			return true;
 	return false;
 }

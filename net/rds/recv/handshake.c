@@ -96,10 +96,13 @@ void rds_rx_handshake(struct rds_rx_state *rx,
 			      news == RDS_GEN_NEW);
 }
 
-/* A handshake came that has the number @seq. */
+/*
+ * A handshake came that has the number @seq.  The first message of a peer may
+ * have any number, as the peer goes on where a forgotten connection was.
+ */
 static void lane_greeted(struct rds_rx_lane *lane, u64 seq)
 {
-	if (lane->greeted ? lane->greeted == seq : seq == 1)
+	if (lane->greeted ? lane->greeted == seq : !lane->delivered)
 		WRITE_ONCE(lane->greeted, seq + 1);
 }
 

@@ -516,19 +516,6 @@ bool rds_txq_all_told(struct rds_txq *txq, u64 told)
 	return all;
 }
 
-bool rds_txq_abandon_probes(struct rds_txq *txq)
-{
-	bool gone;
-
-	spin_lock_bh(&txq->lock);
-	gone = txq->next_seq == 1 + txq->probed;
-	txq->gone |= gone;
-	if (gone)
-		txq->fence = 0;
-	spin_unlock_bh(&txq->lock);
-	return gone;
-}
-
 bool rds_txq_only_probed(struct rds_txq *txq)
 {
 	bool only;

@@ -105,12 +105,6 @@ bool rds_txq_lanes_due(struct rds_txq *txq);
  */
 bool rds_txq_all_told(struct rds_txq *txq, u64 told);
 
-/*
- * As rds_txq_abandon(), of a queue that never had anything but probes; a
- * message that came meanwhile keeps it.
- */
-bool rds_txq_abandon_probes(struct rds_txq *txq);
-
 /* Were all messages that were numbered here probes? */
 bool rds_txq_only_probed(struct rds_txq *txq);
 

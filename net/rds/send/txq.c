@@ -345,14 +345,36 @@ static bool txq_is_empty(const struct rds_txq *txq)
 	       !txq->away;
 }
 
-bool rds_txq_empty(struct rds_txq *txq)
+/* A queue has few probes, so the walk is short. */
+static bool txq_list_is_needed(const struct list_head *list)
 {
-	bool empty;
+	const struct rds_message *m;
+
+	list_for_each_entry(m, list, tx.list) {
+		if (!(m->flags & RDS_MSG_PROBE))
+			return true;
+	}
+	return false;
+}
+
+static bool txq_is_needed(const struct rds_txq *txq)
+{
+	if (likely(!txq->nr_probes))
+		return !txq_is_empty(txq);
+	return txq->away || txq_list_is_needed(&txq->queue) ||
+	       txq_list_is_needed(&txq->sending) ||
+	       txq_list_is_needed(&txq->inflight) ||
+	       txq_list_is_needed(&txq->kept);
+}
+
+bool rds_txq_is_needed(struct rds_txq *txq)
+{
+	bool needed;
 
 	spin_lock_bh(&txq->lock);
-	empty = txq_is_empty(txq);
+	needed = txq_is_needed(txq);
 	spin_unlock_bh(&txq->lock);
-	return empty;
+	return needed;
 }
 
 bool rds_txq_abandon(struct rds_txq *txq, bool force)
@@ -360,7 +382,7 @@ bool rds_txq_abandon(struct rds_txq *txq, bool force)
 	bool gone;
 
 	spin_lock_bh(&txq->lock);
-	gone = force || txq_is_empty(txq);
+	gone = force || !txq_is_needed(txq);
 	txq->gone |= gone;
 	/* The connection may be freed: no context looks at the fence again. */
 	if (gone)

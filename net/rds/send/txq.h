@@ -279,12 +279,12 @@ void rds_txq_operation_done(struct rds_txq *txq, struct rds_operation *op);
  */
 void rds_txq_rewind(struct rds_txq *txq);
 
-/* Is the queue without messages: queued, being sent or unacknowledged ones? */
-bool rds_txq_empty(struct rds_txq *txq);
+/* Are there messages but probes: queued, being sent or unacknowledged ones? */
+bool rds_txq_is_needed(struct rds_txq *txq);
 
 /*
- * Abandon the queue if it is empty or @force is set; returns whether one of
- * both holds.  rds_txq_readmit() undoes that.
+ * Abandon the queue unless it is needed and @force is not set; returns whether
+ * it did.  rds_txq_readmit() undoes that.
  */
 bool rds_txq_abandon(struct rds_txq *txq, bool force);
 void rds_txq_readmit(struct rds_txq *txq);
