@@ -295,6 +295,33 @@ static void wakes_recv(const struct api_case *c)
 	rx_note("recv", x);
 }
 
+/* More monitors than are told at once: each is, once */
+static void many(const struct api_case *c)
+{
+	struct link l = monitored(c->num);
+	int fds[200];
+	char b[8];
+	struct rx x;
+
+	congest(&l);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = bound(NS_A, A4, 0);
+		need(!set_int(fds[i], SOL_RDS, RDS_CONG_MONITOR, 1));
+		need(send_to(fds[i], &l.to, 1, MSG_DONTWAIT) == -ENOBUFS);
+	}
+	relieve(&l);
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++) {
+		need(poll_bits(fds[i], POLLIN, 10000));
+		x = rx_msg(fds[i], b, sizeof(b), 128, MSG_DONTWAIT);
+		need(!x.ret && rx_cmsg(&x, SOL_RDS, RDS_CMSG_CONG_UPDATE,
+				       NULL));
+		x = rx_msg(fds[i], b, sizeof(b), 128, MSG_DONTWAIT);
+		need(x.ret == -EAGAIN);
+		close(fds[i]);
+	}
+	note("ok");
+}
+
 #define FOUR(n, f, w, ...) \
 	{ "monitor." n ".tcp4", f, w, .num = TCP4, __VA_ARGS__ }, \
 	{ "monitor." n ".tcp6", f, w, .num = TCP6, __VA_ARGS__ }, \
@@ -319,5 +346,6 @@ const struct api_case monitor_cases[] = {
 	FOUR("own_bit", own_bit, "over=ENOBUFS off=0", KEPT),
 	FOUR("without", without, "recv=EAGAIN"),
 	FOUR("wakes_recv", wakes_recv, "recv=0/0:276.5(8)"),
+	{ "monitor.many", many, "ok", .num = TCP4 },
 	{ }
 };

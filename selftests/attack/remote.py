@@ -530,6 +530,8 @@ def more_than(few, many):
     return many <= few * 13 // 10 + 1000
 
 
+# Instruction time for which the kernel may run nothing else
+LONGEST_NS = 2000000
 # What a case may take of a guest's time, for Deadline
 GUEST_S = 60 / SLOW if ICOUNT else 60
 
@@ -554,12 +556,14 @@ def handshakes(c, p, n):
 
 @case('attack.generations', ROLES, BOTH, roles6=ONE)
 def generations(c, role, family):
-    """Handshakes with ever other generations cost the same whatever waits for the peer."""
+    """Handshakes with ever other generations cost the same whatever waits for the peer, and hold up
+    nobody for 2 ms."""
     few, many = measure_generations(c, role, family)
-    judge_time(more_than(few[0], many[0]), '%d ns for a handshake beside 10 messages, %d beside 100000',
+    # Up to half more if a worker takes part
+    judge_time(many[0] <= 2 * few[0] + 1000, '%d ns for a handshake beside 10 messages, %d beside 100000',
                few[0], many[0])
-    judge_time(more_than(few[1], many[1]), 'at once %d ns beside 10 messages, %d beside 100000',
-               few[1], many[1])
+    judge_time(many[1] <= LONGEST_NS, 'at once %d ns beside 10 messages, %d beside 100000', few[1],
+               many[1])
 
 
 def measure_generations(c, role, family):
@@ -603,7 +607,7 @@ def measure_maps(c, role, number):
     p.settle()
     monitors(c, number)
     maps_ns(p, RISING[:1])
-    got = maps_ns(p, RISING), maps_ns(p, FLIPPING)
+    got = min(maps_ns(p, RISING) for _ in range(3)), maps_ns(p, FLIPPING)
     p.send_map(bitmap())
     p.sync()
     return got
@@ -611,13 +615,15 @@ def measure_maps(c, role, number):
 
 @case('attack.maps', ROLES)
 def maps(c, role, family):
-    """A map that frees nothing costs the same beside 5,000 sockets that monitor as beside 10."""
+    """A map that frees nothing costs the same beside 5,000 sockets that monitor as beside 10, and none
+    holds up others for longer than what TCP receives at once takes."""
     few, many = measure_maps(c, role, 10), measure_maps(c, role, 4990)
     log('map that frees a port: %d ns beside 10 monitors, %d beside 5000', few[1][0], many[1][0])
     judge_time(more_than(few[0][0], many[0][0]), 'map that frees nothing: %d ns beside 10 monitors, %d '
                'beside 5000', few[0][0], many[0][0])
-    judge_time(more_than(few[0][1], many[0][1]), 'at once %d ns beside 10 monitors, %d beside 5000',
-               few[0][1], many[0][1])
+    late = max(many[0][1], many[1][1])
+    judge_time(late <= 2 * LONGEST_NS, 'at once %d ns beside 10 monitors, %d beside 5000',
+               max(few[0][1], few[1][1]), late)
 
 
 def talk_and_reset(p, conn):

@@ -15,8 +15,6 @@ from remote import connections, crowd, call_once, judge, judge_time
 from wirelib import ROLES, Sniffer, case, count_dials
 
 wirelib.CASES.clear()
-# Instruction time for which the kernel may run nothing else
-LONGEST_NS = 2000000
 IDLE_S = 60
 
 
@@ -40,22 +38,6 @@ def idle(c, role, family):
             log('%d s: %d connections', IDLE_S - (end - time.monotonic()), left)
         last = left
     judge(not left, '%d connections are left of %d; %d SYN in the time', left, number, dials)
-
-
-@case('open.generations', ROLES)
-def generations(c, role, family):
-    """Handshakes with ever other generations hold up nobody for 2 ms."""
-    few, many = remote.measure_generations(c, role, family)
-    judge_time(many[1] <= LONGEST_NS, 'at once %d ns beside 10 messages, %d beside 100000', few[1],
-               many[1])
-
-
-@case('open.maps', ROLES)
-def maps(c, role, family):
-    """Maps that free ports hold up nobody for 2 ms."""
-    few, many = remote.measure_maps(c, role, 10), remote.measure_maps(c, role, 4990)
-    judge_time(many[1][1] <= LONGEST_NS, 'at once %d ns beside 10 monitors, %d beside 5000', few[1][1],
-               many[1][1])
 
 
 @case('open.redials')

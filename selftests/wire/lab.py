@@ -139,6 +139,8 @@ def ip_batch(lines, ns=None):
     run(*(['ip'] + (['-n', ns] if ns else []) + ['-b', '-']), stdin='\n'.join(lines) + '\n')
 
 
+# The network of A has not enough of them.
+SMALLER4 = ['9.255.0.%d' % i for i in range(1, 33)]
 SMALL4 = ['10.0.0.%d' % i for i in range(1, 100)]
 LARGE4 = ['10.0.0.%d' % i for i in range(101, 250)]
 CROWD4 = ['10.0.1.%d' % i for i in range(1, 101)]
@@ -159,7 +161,7 @@ class Net:
         self.a, self.b, self.c = (Netns.named(n) for n in 'ABC')
         ip_batch(['link set lo up', 'addr add %s/23 dev ab' % A4,
                   'addr add %s/64 dev ab nodad' % A6, 'addr add %s/24 dev ac' % AC4,
-                  'link set ab up', 'link set ac up'], 'A')
+                  'link set ab up', 'link set ac up', 'route add 9.255.0.0/24 dev ab'], 'A')
         ip_batch(['link set lo up', 'addr add %s/24 dev ca' % C4, 'link set ca up'], 'C')
         self.vrf = self.make_vrf()
         self.port = RDS_TCP_PORT
@@ -167,10 +169,12 @@ class Net:
             self.redirect()
         lines = ['link set lo up']
         lines += ['addr add %s/23 dev ba' % a for a in SMALL4 + LARGE4 + CROWD4]
+        lines += ['addr add %s/24 dev ba' % a for a in SMALLER4]
         lines += ['link set ba up']
         lines += ['addr add %s/64 dev ba nodad' % a for a in SMALL6 + LARGE6 + CROWD6]
         ip_batch(lines, 'B')
-        self.free = {('client', 4): collections.deque(SMALL4), ('server', 4): collections.deque(LARGE4),
+        self.free = {('client', 4): collections.deque(SMALL4 + SMALLER4),
+                     ('server', 4): collections.deque(LARGE4),
                      ('client', 6): collections.deque(SMALL6), ('server', 6): collections.deque(LARGE6)}
         # Finished connections stay open to the end: A would dial a closed one again for ever.
         self.kept = []

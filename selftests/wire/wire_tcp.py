@@ -5,6 +5,7 @@ import json
 import re
 import select
 import socket
+import struct
 import termios
 import time
 
@@ -353,6 +354,21 @@ def close_completes(c, role, family):
     one, three = stream(p, 2)
     check(one.data == pattern(300000), 'message in transmission was not completed')
     equal((three.data, three.seq - one.seq), (b'three', 2), 'next message and its distance')
+
+
+@case('wire.much_then_end', ROLES, stacks=('ours',))
+def much_then_end(c, role, family):
+    """A peer sends many small messages at once and ends the connection: what its TCP has delivered for
+    it is delivered, although it is more than what A takes in one run."""
+    p, r, number = c.peer(role, family), c.rds(family=family, rcvbuf=16 << 20), 8000
+    p.settle()
+    for first in range(0, number, 2000):
+        p.conn.write(b''.join(p.frame(4000, r.port, struct.pack('>I', i))
+                              for i in range(first, first + 2000)), 10.0)
+    p.conn.fin()
+    for i in range(number):
+        got = struct.unpack('>I', r.recv(10.0)[0])[0]
+        check(got == i, 'wanted message %d, got %d', i, got)
 
 
 @case('wire.backpressure', ROLES)

@@ -6,6 +6,7 @@
 #include <linux/rculist.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
 
@@ -15,16 +16,22 @@
 
 #define CONG_HASH_BITS	8
 
+/* Monitors that are told at once, with bottom halves off */
+#define MONITORS_AT_ONCE	64
+
 /* Groups of ports, as RDS_CONG_MONITOR has them: all */
 #define ALL_GROUPS	(~0ULL)
 
 /**
  * struct rds_cong_table - maps of one namespace
- * @lock: guards the links of maps and @monitors
+ * @lock: guards the links of maps, @monitors and @untold
  * @generation: number of updates
  * @nr_monitors: length of @monitors; read without the lock, to skip an empty
  *	list
  * @monitors: sockets with RDS_CONG_MONITOR
+ * @untold: groups of updates that @tell tells the monitors of
+ * @tell: work for many monitors: any user can have them, and a peer may send
+ *	maps all the time
  * @wait: pollers whose send failed with ENOBUFS
  * @seed: makes hash values that peers and users cannot choose
  * @maps: by address, RCU
@@ -34,12 +41,15 @@ struct rds_cong_table {
 	atomic_t		generation;
 	unsigned int		nr_monitors;
 	struct list_head	monitors;
+	u64			untold;
+	struct work_struct	tell;
 	wait_queue_head_t	wait;
 	u32			seed;
 	DECLARE_HASHTABLE(maps, CONG_HASH_BITS);
 };
 
 static struct kmem_cache *cong_map_cache;
+static struct workqueue_struct *cong_wq;
 
 static u32 cong_hash(const struct rds_cong_table *table,
 		     const struct in6_addr *addr)
@@ -145,15 +155,56 @@ static unsigned long *cong_bits(struct rds_cong_map *map)
 	return bits;
 }
 
-static void cong_tell_monitors(struct rds_cong_table *table, u64 groups)
+/* Tell the first monitors of the list, which become the last ones. */
+static void cong_tell_some(struct rds_cong_table *table, unsigned int nr,
+			   u64 groups)
 {
 	struct rds_cong_monitor *mon;
 
+	lockdep_assert_held(&table->lock);
+	while (nr-- && !list_empty(&table->monitors)) {
+		mon = list_first_entry(&table->monitors,
+				       struct rds_cong_monitor, node);
+		mon->fn(mon, groups);
+		list_move_tail(&mon->node, &table->monitors);
+	}
+}
+
+/*
+ * Those that are not told yet stay ahead of those that are, and of those that
+ * come meanwhile.
+ */
+static void cong_tell_work(struct work_struct *work)
+{
+	struct rds_cong_table *table = container_of(work, struct rds_cong_table,
+						    tell);
+	unsigned int left, some;
+	u64 groups;
+
+	spin_lock_bh(&table->lock);
+	groups = table->untold;
+	table->untold = 0;
+	for (left = table->nr_monitors; left; left -= some) {
+		some = min(left, MONITORS_AT_ONCE);
+		cong_tell_some(table, some, groups);
+		spin_unlock_bh(&table->lock);
+		cond_resched();
+		spin_lock_bh(&table->lock);
+	}
+	spin_unlock_bh(&table->lock);
+}
+
+static void cong_tell_monitors(struct rds_cong_table *table, u64 groups)
+{
 	if (!READ_ONCE(table->nr_monitors))
 		return;
 	spin_lock_bh(&table->lock);
-	list_for_each_entry(mon, &table->monitors, node)
-		mon->fn(mon, groups);
+	if (table->nr_monitors <= MONITORS_AT_ONCE) {
+		cong_tell_some(table, table->nr_monitors, groups);
+	} else {
+		table->untold |= groups;
+		queue_work(cong_wq, &table->tell);
+	}
 	spin_unlock_bh(&table->lock);
 }
 
@@ -446,6 +497,7 @@ int rds_cong_net_init(struct rds_net *rn)
 		return -ENOMEM;
 	spin_lock_init(&table->lock);
 	INIT_LIST_HEAD(&table->monitors);
+	INIT_WORK(&table->tell, cong_tell_work);
 	init_waitqueue_head(&table->wait);
 	hash_init(table->maps);
 	table->seed = get_random_u32();
@@ -456,17 +508,25 @@ int rds_cong_net_init(struct rds_net *rn)
 void rds_cong_net_exit(struct rds_net *rn)
 {
 	WARN_ON_ONCE(atomic_read(&rn->nr_maps));
+	cancel_work_sync(&rn->cong->tell);
 	kfree(rn->cong);
 }
 
 int __init rds_cong_init(void)
 {
 	cong_map_cache = KMEM_CACHE(rds_cong_map, SLAB_ACCOUNT);
-	return cong_map_cache ? 0 : -ENOMEM;
+	if (!cong_map_cache)
+		return -ENOMEM;
+	cong_wq = alloc_workqueue("rds_cong", WQ_UNBOUND, 0);
+	if (cong_wq)
+		return 0;
+	kmem_cache_destroy(cong_map_cache);
+	return -ENOMEM;
 }
 
 void rds_cong_exit(void)
 {
+	destroy_workqueue(cong_wq);
 	/* Wait for maps that are freed after a grace period. */
 	rcu_barrier();
 	kmem_cache_destroy(cong_map_cache);

@@ -106,7 +106,8 @@ static void rds_tcp_data_ready(struct sock *sk)
 	ts = sk->sk_user_data;
 	if (ts) {
 		rds_tcp_stat_inc(ts->tn, tcp_data_ready_calls);
-		rds_tcp_receive(ts);
+		if (likely(!ts->rx_paused))
+			rds_tcp_receive(ts);
 		rds_tcp_report_acked(ts);
 		if (ts->una == tcp_sk(sk)->write_seq && !ts->tx_blocked &&
 		    !ts->closing)
@@ -177,19 +178,23 @@ void rds_tcp_retry_after(struct rds_tcp_sock *ts, unsigned long delay)
 }
 
 /**
- * rds_tcp_retry_later - schedule another attempt after a shortage of memory
+ * rds_tcp_retry_later - have the worker go on with what is left
  * @ts: connection
+ * @delay: time to wait, in jiffies
  */
-void rds_tcp_retry_later(struct rds_tcp_sock *ts)
+void rds_tcp_retry_later(struct rds_tcp_sock *ts, unsigned long delay)
 {
+	/* The callbacks wait for the worker. */
+	if (ts->rx_paused)
+		delay = 0;
 	/* A later time may be pending, from the pace of the SYNs. */
 	if (!ts->closed)
-		mod_delayed_work(rds_tcp_wq, &ts->retry, RDS_TCP_RETRY_TIME);
+		mod_delayed_work(rds_tcp_wq, &ts->retry, delay);
 }
 
 /**
- * rds_tcp_retry - receive and send again after a shortage of memory, and keep
- * the pace of SYNs and retransmissions
+ * rds_tcp_retry - receive and send what was left, and keep the pace of SYNs and
+ * retransmissions
  * @work: rds_tcp_sock.retry
  */
 void rds_tcp_retry(struct work_struct *work)
@@ -207,7 +212,7 @@ void rds_tcp_retry(struct work_struct *work)
 			rds_tcp_receive(ts);
 		rds_tcp_unblock(ts);
 		if (ts->tx_blocked && tcp_rtx_and_write_queues_empty(sk))
-			rds_tcp_retry_later(ts);
+			rds_tcp_retry_later(ts, RDS_TCP_RETRY_TIME);
 		wake_up(&ts->wait);
 	}
 	release_sock(sk);

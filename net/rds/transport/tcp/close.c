@@ -76,6 +76,15 @@ static bool ts_closing(struct rds_tcp_sock *ts)
 	return drain;
 }
 
+/* Take all that the peer has sent, in as many runs as it takes. */
+static void ts_receive_last(struct rds_tcp_sock *ts)
+{
+	sock_owned_by_me(ts->sock->sk);
+	ts->rx_last = true;
+	while (rds_tcp_receive(ts))
+		cond_resched();
+}
+
 static void path_clear_sock(struct rds_path *path, struct rds_tcp_sock *ts)
 {
 	struct rds_tcp_path *tp = path->priv;
@@ -100,8 +109,7 @@ void rds_tcp_path_close(struct rds_path *path, bool graceful)
 		ts_drain(ts);
 
 	lock_sock(sk);
-	ts->rx_last = true;
-	rds_tcp_receive(ts);
+	ts_receive_last(ts);
 	rds_tcp_report_acked(ts);
 	rds_tcp_sock_detach(ts);
 	release_sock(sk);

@@ -2,14 +2,15 @@
 /*
  * Messages out of TCP's receive queue.
  *
- * One run takes all received bytes, directly in the callback.  Headers and the
- * payload of small messages are copied out of the socket buffers, larger
- * payload is referenced.  When memory is short, or the core waits for a reader,
- * the bytes stay in TCP's queue, whose window closes in the end, and a timer
- * tries again.  No byte is lost, and no memory is allocated only because a
- * header announces a length.
+ * One run takes all received bytes, directly in the callback, unless it takes
+ * too long: then a worker goes on.  Headers and the payload of small messages
+ * are copied out of the socket buffers, larger payload is referenced.  When
+ * memory is short, or the core waits for a reader, the bytes stay in TCP's
+ * queue, whose window closes in the end, and a timer tries again.  No byte is
+ * lost, and no memory is allocated only because a header announces a length.
  */
 #include <linux/mm.h>
+#include <linux/sched/clock.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <net/sock.h>
@@ -17,10 +18,28 @@
 
 #include "tcp.h"
 
-/* State of one run over the queue */
+/*
+ * Longest time of a run, in ns: above that of a stream of small messages, which
+ * a worker would slow down, and of a run with many frames that are not for
+ * sockets, and take longer.
+ */
+#define RX_RUN_TIME	(2 * NSEC_PER_MSEC)
+#define RX_RUN_KERNEL	(NSEC_PER_MSEC / 2)
+/*
+ * Messages, or socket buffers, between two looks at the clock, what a map
+ * counts for, and how many frames that are not for sockets are many
+ */
+#define RX_RUN_LOOK	32
+#define RX_RUN_MAP	8
+#define RX_RUN_MANY	64
+
+/* State of one run over the queue; @since is 0 up to the first look */
 struct rds_tcp_rx {
 	struct rds_tcp_sock	*ts;
 	struct rds_rx_batch	batch;
+	unsigned int		count;
+	unsigned int		kernel;
+	u64			since;
 	bool			stop;
 };
 
@@ -39,13 +58,53 @@ static void rx_wait(struct rds_tcp_rx *rx)
 {
 	rx->stop = true;
 	rx->ts->rx_stalled = true;
-	rds_tcp_retry_later(rx->ts);
+	rds_tcp_retry_later(rx->ts, RDS_TCP_RETRY_TIME);
 }
 
 static void rx_stall(struct rds_tcp_rx *rx)
 {
 	rds_rx_delayed(rx->ts->path);
 	rx_wait(rx);
+}
+
+/* A worker goes on. */
+static void rx_pause(struct rds_tcp_rx *rx)
+{
+	rx->stop = true;
+	rx->ts->rx_stalled = true;
+	rx->ts->rx_paused = true;
+	rds_tcp_retry_later(rx->ts, 0);
+}
+
+/* Others want the processor, too: a peer chooses how much is in the queue. */
+static void rx_look(struct rds_tcp_rx *rx)
+{
+	u64 now = local_clock();
+
+	rx->count = 0;
+	if (!rx->since)
+		rx->since = now;
+	else if (now - rx->since > (rx->kernel > RX_RUN_MANY ? RX_RUN_KERNEL :
+							       RX_RUN_TIME))
+		rx_pause(rx);
+}
+
+static void rx_count(struct rds_tcp_rx *rx, unsigned int messages)
+{
+	rx->count += messages;
+	if (unlikely(rx->count >= RX_RUN_LOOK))
+		rx_look(rx);
+}
+
+/* The frame is at its end. */
+static void rx_count_frame(struct rds_tcp_rx *rx)
+{
+	const struct rds_wire_header *hdr = &rx->ts->stream.hdr.wire;
+	unsigned int n = hdr->flags == RDS_WIRE_F_CONG ? RX_RUN_MAP : 1;
+
+	if (!hdr->sport || !hdr->dport)
+		rx->kernel += n;
+	rx_count(rx, n);
 }
 
 static bool rx_is_held(const struct rds_tcp_rx *rx)
@@ -61,11 +120,12 @@ static void rx_message_end(struct rds_tcp_rx *rx)
 	ts->rx_state = RDS_TCP_RX_HEADER;
 	ts->inc = NULL;
 	ts->buf = NULL;
-	if (!inc)
-		return;
-	rds_rx_deliver(&rx->batch, inc, &ts->stream.hdr.wire);
+	if (inc)
+		rds_rx_deliver(&rx->batch, inc, &ts->stream.hdr.wire);
 	if (unlikely(rx_is_held(rx)))
 		rx_wait(rx);
+	else
+		rx_count_frame(rx);
 }
 
 /*
@@ -209,6 +269,7 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	size_t done = 0, n;
 	const u8 *p;
 
+	rx_count(rx, 1);
 	if (rx->stop)
 		return 0;
 	if (!rx_own_pages(skb)) {
@@ -238,8 +299,10 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 /**
  * rds_tcp_receive - deliver the messages in TCP's queue
  * @ts: connection; the socket is locked
+ *
+ * Return: whether there was so much that the worker has to go on.
  */
-void rds_tcp_receive(struct rds_tcp_sock *ts)
+bool rds_tcp_receive(struct rds_tcp_sock *ts)
 {
 	struct rds_tcp_rx rx = { .ts = ts };
 	read_descriptor_t desc = { .arg.data = &rx, .count = 1 };
@@ -247,8 +310,9 @@ void rds_tcp_receive(struct rds_tcp_sock *ts)
 
 	sock_owned_by_me(sk);
 	if (!ts->up || ts->rx_state == RDS_TCP_RX_DEAD)
-		return;
+		return false;
 	ts->rx_stalled = false;
+	ts->rx_paused = false;
 	rds_rx_begin(&rx.batch, ts->path);
 	if (rds_tcp_look_acked(ts))
 		rds_rx_acked(&rx.batch, ts->una_pos);
@@ -260,4 +324,5 @@ void rds_tcp_receive(struct rds_tcp_sock *ts)
 	if (unlikely(tcp_sk(sk)->urg_data))
 		rx_die(&rx, RDS_DROP_BAD_FRAME);
 	rds_rx_end(&rx.batch);
+	return ts->rx_paused;
 }

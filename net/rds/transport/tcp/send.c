@@ -66,7 +66,7 @@ static enum rds_tx_result send_blocked(struct rds_tcp_sock *ts)
 	 * come.
 	 */
 	if (tcp_rtx_and_write_queues_empty(sk))
-		rds_tcp_retry_later(ts);
+		rds_tcp_retry_later(ts, RDS_TCP_RETRY_TIME);
 	return RDS_TX_BLOCKED;
 }
 

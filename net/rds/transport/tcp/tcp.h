@@ -146,17 +146,16 @@ enum rds_tcp_rx_state {
  * @tn: namespace
  * @sock: the socket
  * @path: path it belongs to, or NULL
- * @node: in rds_tcp_net.socks, while it belongs to a path; in
- *	rds_tcp_net.joins before that
+ * @node: in rds_tcp_net.joins, and in rds_tcp_net.socks once it has @path
  * @data_ready: sk_data_ready before the attach, restored by the detach
  * @state_change: sk_state_change before the attach
  * @write_space: sk_write_space before the attach
  * @up: rds_path_up() returned that the path uses this connection
  * @closing: path_close has begun: the path is not reported as lost any more
  * @closed: detached: @retry may not be queued any more
- * @tx_blocked: ->xmit() ended with RDS_TX_BLOCKED and rds_path_writable() has
- *	not been called
- * @rx_stalled: bytes are left in TCP's queue for want of memory, or of a reader
+ * @tx_blocked: ->xmit() was blocked, and rds_path_writable() was not called
+ * @rx_stalled: bytes are left in TCP's queue, which @retry takes later
+ * @rx_paused: @retry takes them at once, and the callbacks leave that to it
  * @rx_last: the connection ends: only what the peer repeats waits for a reader
  * @una: snd_una of the last report to the core
  * @una_pos: position on the path of @una
@@ -175,7 +174,7 @@ enum rds_tcp_rx_state {
  * @rx_state: see enum rds_tcp_rx_state
  * @inc: message being received, owned by the connection until it is delivered
  * @buf: where the next byte of the payload of @inc is copied to
- * @retry: receives and sends again after a shortage of memory; keeps the pace
+ * @retry: receives and sends what was left; keeps the pace
  *	of the SYNs while this end dials, and that of retransmissions
  * @wait: path_close waits here for the end of the connection
  */
@@ -194,6 +193,7 @@ struct rds_tcp_sock {
 	bool			closed;
 	bool			tx_blocked;
 	bool			rx_stalled;
+	bool			rx_paused;
 	bool			rx_last;
 	bool			pacing;
 	u8			cut_off;
@@ -277,9 +277,9 @@ void rds_tcp_ended(struct rds_tcp_sock *ts);
 bool rds_tcp_look_acked(struct rds_tcp_sock *ts);
 void rds_tcp_report_acked(struct rds_tcp_sock *ts);
 void rds_tcp_retry_after(struct rds_tcp_sock *ts, unsigned long delay);
-void rds_tcp_retry_later(struct rds_tcp_sock *ts);
+void rds_tcp_retry_later(struct rds_tcp_sock *ts, unsigned long delay);
 void rds_tcp_retry(struct work_struct *work);
-void rds_tcp_receive(struct rds_tcp_sock *ts);
+bool rds_tcp_receive(struct rds_tcp_sock *ts);
 
 /* send.c */
 enum rds_tx_result rds_tcp_xmit(struct rds_path *path,
