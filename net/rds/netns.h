@@ -21,7 +21,7 @@ struct rds_bind_table;
 struct rds_cong_table;
 struct rds_conn_table;
 struct rds_guests;
-struct rds_peers;
+struct rds_networks;
 struct rds_use;
 
 /* Counters of one namespace and CPU */
@@ -102,7 +102,8 @@ struct rds_access {
  *	xprt/use.c
  * @sysctl: settings, of ctl/
  * @access: who may use RDS here, of access.c
- * @peers: networks that peers may come from, of peers.c
+ * @peer_networks: networks that peers may come from, of peers.c
+ * @listen_networks: networks of the local addresses at which peers may connect
  * @sysctl_header: registration of @sysctl
  * @nr_sockets: number of sockets
  * @nr_conns: number of connections, in the table or out of it
@@ -125,7 +126,8 @@ struct rds_net {
 	struct rds_use			*uses;
 	struct rds_net_sysctl		sysctl;
 	struct rds_access		access;
-	struct rds_peers __rcu		*peers;
+	struct rds_networks __rcu	*peer_networks;
+	struct rds_networks __rcu	*listen_networks;
 	struct ctl_table_header		*sysctl_header;
 	atomic_t			nr_sockets;
 	atomic_t			nr_conns;

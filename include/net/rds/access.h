@@ -8,8 +8,8 @@
 
 #include <linux/types.h>
 
-struct in6_addr;
 struct net;
+struct rds_path_addr;
 
 /**
  * rds_access_sees_all - ask whether the calling process may see what is not its
@@ -28,16 +28,17 @@ bool rds_access_sees_all(struct net *net);
 /**
  * rds_access_peer - ask whether a peer may open a connection
  * @net: namespace
- * @addr: address of the peer, IPv4 as v4-mapped
+ * @addr: addresses of the connection
  *
  * A transport asks for each connection that a peer opens, before it does
  * anything else with it, and again if the connection had to wait, and refuses
  * the connection if the peer may not.  The core counts the refusal
- * (peer_denied), and logs it now and then.
+ * (peer_denied, address_denied), and logs it now and then.
  *
  * Context: process.
- * Return: whether the address is in a network that peers may come from.
+ * Return: whether peers may come from the address of the peer, and connect to
+ * the local one.
  */
-bool rds_access_peer(struct net *net, const struct in6_addr *addr);
+bool rds_access_peer(struct net *net, const struct rds_path_addr *addr);
 
 #endif

@@ -31,15 +31,14 @@ static void conn_take_offer(struct rds_conn *conn, bool fresh, void *arg)
 		rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
 		return;
 	}
-	offer->taken = rds_cpath_incoming(conn->paths[0], offer->parked.port,
-					  offer->parked.handle);
+	offer->taken = rds_cpath_incoming(conn->paths[0], &offer->parked);
 }
 
 bool rds_path_joined(const struct rds_transport *trans, struct net *net,
 		     const struct rds_path_addr *route, u16 port,
 		     const struct rds_wire_join *join, void *handle)
 {
-	struct rds_parked parked = { handle, port };
+	struct rds_parked parked = { handle, port, *route };
 	struct rds_path_addr addr = {};
 	struct rds_conn *conn;
 	bool taken = false;
@@ -79,7 +78,7 @@ bool rds_path_incoming(const struct rds_transport *trans, struct net *net,
 		       const struct rds_path_addr *addr, u16 port,
 		       void *handle)
 {
-	struct conn_offer offer = { .parked = { handle, port } };
+	struct conn_offer offer = { .parked = { handle, port, *addr } };
 	struct rds_net *rn = rds_net(net);
 	struct rds_conn *conn, *found;
 	enum rds_offer end;

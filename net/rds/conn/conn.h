@@ -168,9 +168,8 @@ bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
 		    const struct in6_addr *faddr, u8 tos);
 
 /*
- * Reset the connections of all peers that may not open one, see
- * rds_access_peer().  Those that this end dials come back.  Any context but
- * hard interrupts.
+ * Reset all paths that the peer may not open, see rds_access_peer().  Those
+ * that this end dials come back.  Any context but hard interrupts.
  */
 void rds_conn_reset_denied(struct rds_net *rn);
 

@@ -109,7 +109,7 @@ void rds_conn_ack(struct rds_cpath *cp);
  * Parked connections of a path.  A connection that the peer opened is parked
  * under rds_cpath.lock; false if there are too many.
  */
-bool rds_parked_add(struct rds_cpath *cp, u16 port, void *handle);
+bool rds_parked_add(struct rds_cpath *cp, const struct rds_parked *parked);
 
 /*
  * Take the oldest one that does not have to wait until the peer is known, for
@@ -117,6 +117,18 @@ bool rds_parked_add(struct rds_cpath *cp, u16 port, void *handle);
  * no other connection finds the path free.  Under rds_cpath.ctl.
  */
 bool rds_parked_claim(struct rds_cpath *cp, struct rds_parked *next);
+
+/*
+ * May the peer open the connection that was claimed?  It may have waited while
+ * the lists of networks were changed.  Counts a refusal.  Process context.
+ */
+bool rds_parked_may_attach(const struct rds_cpath *cp);
+
+/*
+ * Could the peer open the present connection of the path now, no matter which
+ * end has opened it?  Any context.
+ */
+bool rds_cpath_allowed(struct rds_cpath *cp);
 
 /*
  * Can the path have a connection that the peer opened, at once or when its

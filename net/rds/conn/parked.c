@@ -12,6 +12,8 @@
 #include "conn/pace.h"
 #include "conn/path.h"
 #include "netns.h"
+#include "peers.h"
+#include <net/rds/access.h>
 
 /*
  * Time for which connections that may be further paths of the peer wait until
@@ -29,28 +31,25 @@
  */
 #define CROSS_TIME	HZ
 
-bool rds_parked_add(struct rds_cpath *cp, u16 port, void *handle)
+bool rds_parked_add(struct rds_cpath *cp, const struct rds_parked *parked)
 {
 	lockdep_assert_held(&cp->lock);
 	if (cp->nr_incoming == RDS_PATH_MAX_INCOMING)
 		return false;
 	if (!cp->nr_incoming)
 		WRITE_ONCE(cp->parked, jiffies);
-	cp->incoming[cp->nr_incoming] = handle;
-	cp->ports[cp->nr_incoming++] = port;
+	cp->incoming[cp->nr_incoming++] = *parked;
 	return true;
 }
 
 static struct rds_parked parked_take(struct rds_cpath *cp, unsigned int i)
 {
-	struct rds_parked taken = { cp->incoming[i], cp->ports[i] };
+	struct rds_parked taken = cp->incoming[i];
 	unsigned int behind = --cp->nr_incoming - i;
 
 	lockdep_assert_held(&cp->lock);
 	memmove(&cp->incoming[i], &cp->incoming[i + 1],
 		behind * sizeof(cp->incoming[0]));
-	memmove(&cp->ports[i], &cp->ports[i + 1],
-		behind * sizeof(cp->ports[0]));
 	return taken;
 }
 
@@ -126,12 +125,13 @@ static bool parked_early(const struct rds_cpath *cp)
  */
 static bool parked_fits(const struct rds_cpath *cp, unsigned int i)
 {
-	return !(cp->ports[i] % RDS_MAX_PATHS) || !parked_early(cp);
+	return !(cp->incoming[i].port % RDS_MAX_PATHS) || !parked_early(cp);
 }
 
 static bool parked_elsewhere(const struct rds_cpath *cp, unsigned int i)
 {
-	return rds_conn_index_of(cp->conn, cp->ports[i]) != cp->pub.index;
+	return rds_conn_index_of(cp->conn, cp->incoming[i].port) !=
+	       cp->pub.index;
 }
 
 /* Of a path that has no connection the oldest one stays, and the rest goes. */
@@ -147,10 +147,32 @@ bool rds_parked_claim(struct rds_cpath *cp, struct rds_parked *next)
 	lockdep_assert_held(&cp->ctl);
 	spin_lock_bh(&cp->lock);
 	found = parked_find(cp, parked_fits, next);
-	if (found)
+	if (found) {
 		WRITE_ONCE(cp->attaching, true);
+		cp->route = next->route;
+	}
 	spin_unlock_bh(&cp->lock);
 	return found;
+}
+
+bool rds_parked_may_attach(const struct rds_cpath *cp)
+{
+	lockdep_assert_held(&cp->ctl);
+	return rds_access_peer(cp->pub.net, cp->pub.addr) &&
+	       rds_access_peer(cp->pub.net, &cp->route);
+}
+
+bool rds_cpath_allowed(struct rds_cpath *cp)
+{
+	struct rds_path_addr route = *cp->pub.addr;
+	const struct rds_net *rn = cp->conn->rn;
+
+	spin_lock_bh(&cp->lock);
+	if (READ_ONCE(cp->attaching))
+		route = cp->route;
+	spin_unlock_bh(&cp->lock);
+	return rds_peers_judge(rn, cp->pub.addr) == RDS_DROP_NONE &&
+	       rds_peers_judge(rn, &route) == RDS_DROP_NONE;
 }
 
 bool rds_cpath_is_free(struct rds_cpath *cp)
@@ -287,7 +309,7 @@ static bool parked_crosses(const struct rds_cpath *cp)
 	       memcmp(&addr->laddr, &addr->faddr, sizeof(addr->laddr)) > 0;
 }
 
-bool rds_cpath_incoming(struct rds_cpath *cp, u16 port, void *handle)
+bool rds_cpath_incoming(struct rds_cpath *cp, const struct rds_parked *parked)
 {
 	bool taken = false, crossed;
 
@@ -300,7 +322,7 @@ bool rds_cpath_incoming(struct rds_cpath *cp, u16 port, void *handle)
 	if (crossed)
 		WRITE_ONCE(cp->crossed, true);
 	if (!crossed && !rds_cpath_is_gone(cp))
-		taken = rds_parked_add(cp, port, handle);
+		taken = rds_parked_add(cp, parked);
 	spin_unlock_bh(&cp->lock);
 	if (crossed)
 		rds_drop(cp->pub.net, RDS_DROP_CROSSED);

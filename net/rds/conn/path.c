@@ -17,8 +17,6 @@
 #include "netns.h"
 #include "send/carry.h"
 #include "xprt/registry.h"
-#include <net/ipv6.h>
-#include <net/rds/access.h>
 #include <trace/events/rds.h>
 
 /* Time for which an acknowledgement waits for a message to travel with */
@@ -344,15 +342,6 @@ static void path_teardown(struct rds_cpath *cp, bool graceful)
 	rds_cpath_event(cp, RDS_EV_CLOSED, RDS_DROP_NONE);
 }
 
-/* A connection may have waited while the networks of peers were changed. */
-static bool path_may_attach(const struct rds_cpath *cp)
-{
-	const struct rds_path_addr *addr = cp->pub.addr;
-
-	return ipv6_addr_equal(&addr->laddr, &addr->faddr) ||
-	       rds_access_peer(cp->pub.net, &addr->faddr);
-}
-
 static void path_attach(struct rds_cpath *cp)
 {
 	struct rds_parked next;
@@ -362,9 +351,12 @@ static void path_attach(struct rds_cpath *cp)
 		return;
 	cp->joins = false;
 	cp->port = next.port;
-	if (path_may_attach(cp) &&
+	if (rds_parked_may_attach(cp) &&
 	    rds_cpath_event(cp, RDS_EV_CLAIM, RDS_DROP_NONE)) {
 		cp->pub.trans->path_attach(&cp->pub, next.handle);
+		/* rds_conn_reset_denied() may have come before the event. */
+		if (!rds_cpath_allowed(cp))
+			rds_path_lost(&cp->pub, RDS_DROP_LOCAL_RECONFIG);
 		return;
 	}
 	WRITE_ONCE(cp->attaching, false);

@@ -22,7 +22,7 @@
  *				`steady`, `ended`, `in_order`, which
  *				path_move() alone writes; `retiring`,
  *				`dial_wanted`, `incoming`, `nr_incoming`,
- *				`parked`
+ *				`parked`, `route`
  *	        rds_txq.lock
  *
  * rds_conn_table.lock is taken inside rds_cpath.ctl, and both spin locks inside
@@ -53,8 +53,9 @@ struct rds_conn;
 
 /* A connection that waits until its path is free */
 struct rds_parked {
-	void	*handle;	/* of the transport */
-	u16	port;		/* source port of the peer */
+	void			*handle;	/* of the transport */
+	u16			port;		/* source port of the peer */
+	struct rds_path_addr	route;		/* its addresses */
 };
 
 /**
@@ -62,7 +63,7 @@ struct rds_parked {
  * @pub: part that the transport sees
  * @conn: connection that the path is part of
  * @lock: guards @state, @reason, @up_since, @steady, @ended, @retiring,
- *	@dial_wanted, @incoming, @nr_incoming, @parked
+ *	@dial_wanted, @incoming, @nr_incoming, @parked, @route
  * @state: see fsm.h
  * @reason: why the last connection was lost
  * @ctl: control mutex
@@ -101,9 +102,10 @@ struct rds_parked {
  * @dial_wanted: a message waits for the peer, or the peer asked this end to
  *	dial
  * @incoming: parked connections, opened by the peer, oldest first
- * @ports: source port of the peer, for each of @incoming
  * @nr_incoming: number of @incoming
  * @parked: when one was parked while there was none, in jiffies
+ * @route: addresses of the connection that is coming up, or is up, if the peer
+ *	opened it (@attaching)
  * @port: source port of the peer, if it opened the present connection; written
  *	under @ctl before the connection is up
  * @probing: the path is up while @incoming has a connection, and a map was sent
@@ -145,8 +147,8 @@ struct rds_cpath {
 	unsigned long		dial_after;
 	unsigned long		failing_since;
 	unsigned long		up_since;
-	void			*incoming[RDS_PATH_MAX_INCOMING];
-	u16			ports[RDS_PATH_MAX_INCOMING];
+	struct rds_parked	incoming[RDS_PATH_MAX_INCOMING];
+	struct rds_path_addr	route;
 	u16			port;
 	u8			nr_incoming;
 	bool			dial_wanted;
@@ -202,7 +204,7 @@ void rds_cpath_control(struct rds_cpath *cp, unsigned long delay);
  * Take a connection that the peer opened, see rds_path_incoming().  Any
  * context.
  */
-bool rds_cpath_incoming(struct rds_cpath *cp, u16 port, void *handle);
+bool rds_cpath_incoming(struct rds_cpath *cp, const struct rds_parked *parked);
 
 enum rds_cpath_state rds_cpath_state(const struct rds_cpath *cp);
 

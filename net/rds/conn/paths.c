@@ -91,7 +91,7 @@ static enum rds_offer conn_offer_path(struct rds_conn *conn,
 		rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
 		return RDS_OFFER_REFUSED;
 	}
-	if (rds_cpath_incoming(cp, offer->port, offer->handle))
+	if (rds_cpath_incoming(cp, offer))
 		return RDS_OFFER_TAKEN;
 	return rds_cpath_is_gone(cp) ? RDS_OFFER_GONE : RDS_OFFER_REFUSED;
 }

@@ -7,7 +7,6 @@
 #include "conn/internal.h"
 #include "conn/path.h"
 #include "netns.h"
-#include "peers.h"
 #include "send/cancel.h"
 #include "sock/state.h"
 
@@ -106,9 +105,15 @@ EXPORT_SYMBOL_NS_GPL(rds_path_reset_all, RDS_NS);
 
 static void walk_denied(struct rds_conn *conn, void *arg)
 {
-	if (!(conn->trans->caps & RDS_CAP_LOCAL_ONLY) &&
-	    !rds_peers_have(conn->rn, &conn->addr.faddr))
-		rds_conn_lose_paths(conn, RDS_DROP_LOCAL_RECONFIG);
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	if (conn->trans->caps & RDS_CAP_LOCAL_ONLY)
+		return;
+	rds_conn_for_each_path(conn, i, cp) {
+		if (!rds_cpath_allowed(cp))
+			rds_path_lost(&cp->pub, RDS_DROP_LOCAL_RECONFIG);
+	}
 }
 
 void rds_conn_reset_denied(struct rds_net *rn)

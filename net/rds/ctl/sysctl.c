@@ -46,6 +46,7 @@ enum {
 	CTL_ACCESS,
 	CTL_ACCESS_GROUPS,
 	CTL_PEER_NETWORKS,
+	CTL_LISTEN_NETWORKS,
 	CTL_CONNECTION_IDLE,
 	CTL_PEER_CONNECTIONS,
 	CTL_RECV_QUEUE_MAX,
@@ -64,17 +65,39 @@ struct sysctl_text {
 };
 
 /* A peer that may not open a connection loses the one that it has opened. */
-static int peers_set(struct rds_net *rn, char *text)
+static int networks_set(struct rds_net *rn, struct rds_networks __rcu **list,
+			char *text)
 {
-	int err = rds_peers_set(rn, text);
+	int err = rds_networks_set(list, text);
 
 	if (!err)
 		rds_conn_reset_denied(rn);
 	return err;
 }
 
+static int peers_set(struct rds_net *rn, char *text)
+{
+	return networks_set(rn, &rn->peer_networks, text);
+}
+
+static void peers_show(struct rds_net *rn, char *text)
+{
+	rds_networks_show(&rn->peer_networks, text);
+}
+
+static int listen_set(struct rds_net *rn, char *text)
+{
+	return networks_set(rn, &rn->listen_networks, text);
+}
+
+static void listen_show(struct rds_net *rn, char *text)
+{
+	rds_networks_show(&rn->listen_networks, text);
+}
+
 static struct sysctl_text path_addresses = { rds_addrs_set, rds_addrs_show };
-static struct sysctl_text peer_networks = { peers_set, rds_peers_show };
+static struct sysctl_text peer_networks = { peers_set, peers_show };
+static struct sysctl_text listen_networks = { listen_set, listen_show };
 
 /* A struct sysctl_text, extra1 of the table */
 static int sysctl_text(RDS_CTL_CONST struct ctl_table *table, int write,
@@ -192,10 +215,17 @@ static const struct ctl_table sysctl_template[CTL_NR + 1] = {
 	},
 	[CTL_PEER_NETWORKS] = {
 		.procname	= "peer_networks",
-		.maxlen		= RDS_PEERS_TEXT,
+		.maxlen		= RDS_NETWORKS_TEXT,
 		.mode		= 0644,
 		.proc_handler	= sysctl_text,
 		.extra1		= &peer_networks,
+	},
+	[CTL_LISTEN_NETWORKS] = {
+		.procname	= "listen_networks",
+		.maxlen		= RDS_NETWORKS_TEXT,
+		.mode		= 0644,
+		.proc_handler	= sysctl_text,
+		.extra1		= &listen_networks,
 	},
 	[CTL_CONNECTION_IDLE] = {
 		.procname	= "connection_idle_ms",
@@ -272,6 +302,7 @@ static void sysctl_bind(struct ctl_table *table, struct rds_net *rn)
 	table[CTL_ACCESS].data = rn;
 	table[CTL_ACCESS_GROUPS].data = rn;
 	table[CTL_PEER_NETWORKS].data = rn;
+	table[CTL_LISTEN_NETWORKS].data = rn;
 	table[CTL_CONNECTION_IDLE].data = &s->connection_idle;
 	table[CTL_PEER_CONNECTIONS].data = &s->peer_connections;
 	table[CTL_RECV_QUEUE_MAX].data = &s->recv_queue_max;

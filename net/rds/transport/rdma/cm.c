@@ -353,16 +353,6 @@ static bool request_addr(const struct rdma_cm_id *id,
 }
 
 /*
- * Whether the peer of a request may open a connection.  A connection of an
- * address to itself has no peer.
- */
-static bool request_allowed(struct net *net, const struct rds_path_addr *addr)
-{
-	return ipv6_addr_equal(&addr->laddr, &addr->faddr) ||
-	       rds_access_peer(net, &addr->faddr);
-}
-
-/*
  * Whether a request has private data with the right addresses and a version in
  * common.
  */
@@ -480,7 +470,7 @@ static bool request_take(struct rdma_cm_id *id,
 	bool has_addr;
 
 	has_addr = request_addr(id, &addr);
-	if (has_addr && !request_allowed(net, &addr))
+	if (has_addr && !rds_access_peer(net, &addr))
 		return false;
 	if (!has_addr || !request_good(param, &addr, &dev->props, &peer)) {
 		pr_notice_ratelimited("rds_rdma: bad private data in a request from %pISpc\n",

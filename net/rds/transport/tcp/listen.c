@@ -296,7 +296,7 @@ void rds_tcp_accepted(struct rds_tcp_sock *ts)
 
 	rds_tcp_sock_addr(ts->sock->sk, &addr);
 	/* It may have waited while the networks were changed. */
-	if (!rds_access_peer(tn->net, &addr.faddr)) {
+	if (!rds_access_peer(tn->net, &addr)) {
 		rds_tcp_refuse(tn->net, ts);
 		return;
 	}
@@ -340,7 +340,7 @@ static void accept_one(struct rds_tcp_net *tn, struct socket *sock)
 		rds_tcp_release_fin(sock);
 		return;
 	}
-	if (!rds_access_peer(tn->net, &addr.faddr) ||
+	if (!rds_access_peer(tn->net, &addr) ||
 	    !accepted_port_allowed(tn, sock->sk, &addr)) {
 		rds_tcp_release_rst(sock);
 		return;
