@@ -2,7 +2,7 @@
 /*
  * Who may make sockets: net.rds.access, net.rds.access_group_range and the
  * parameter access_new. Most cases change a namespace that they have made.
- * Who may connect: net.rds.peer_networks.
+ * Who may connect, and where: net.rds.peer_networks and listen_networks.
  */
 #include "api.h"
 
@@ -15,6 +15,7 @@
 #define GROUPS	"/proc/sys/net/rds/access_group_range"
 #define NEW	"/sys/module/rds/parameters/access_new"
 #define PEERS	"/proc/sys/net/rds/peer_networks"
+#define LISTEN	"/proc/sys/net/rds/listen_networks"
 #define DROPS	"/proc/net/rds/drops"
 
 #define USER	65534
@@ -285,16 +286,32 @@ static void level_range(const struct api_case *c)
 	r("is", file_number(ACCESS));
 }
 
-static void peers_put(const char *text)
+/* The lists of networks, and how a connection is counted that one keeps out */
+static const struct list {
+	const char *path, *why;
+} peers_list = { PEERS, "peer_denied" }, listen_list = { LISTEN, "address_denied" };
+
+static void list_put(const struct list *list, const char *text)
 {
-	int fd = ns_open(NS_B, PEERS, O_WRONLY);
+	int fd = ns_open(NS_B, list->path, O_WRONLY);
 
 	need(fd >= 0 && write(fd, text, strlen(text)) > 0);
 	close(fd);
 }
 
+static void list_get(const struct list *list, char *text, size_t size)
+{
+	int fd = open(list->path, O_RDONLY);
+	ssize_t n = read(fd, text, size - 1);
+
+	need(n >= 0);
+	text[n] = 0;
+	text[strcspn(text, "\n")] = 0;
+	close(fd);
+}
+
 /* What is read back after each is written; a bad one changes nothing. */
-static void peers_text(const struct api_case *c)
+static void list_text(const struct list *list, const struct list *other)
 {
 	static const char *const v[] = {
 		"10.0.0.1", "10.1.2.3/8 fd00::/16", "0.0.0.0/0 ::/0", "fe80::1",
@@ -304,16 +321,10 @@ static void peers_text(const struct api_case *c)
 	char text[64], many[33 * 9 + 1];
 	unsigned int i;
 
-	(void)c;
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
-		long err = put(PEERS, v[i]);
-		int fd = open(PEERS, O_RDONLY);
-		ssize_t n = read(fd, text, sizeof(text) - 1);
+		long err = put(list->path, v[i]);
 
-		need(n >= 0);
-		text[n] = 0;
-		text[strcspn(text, "\n")] = 0;
-		close(fd);
+		list_get(list, text, sizeof(text));
 		if (err)
 			r(NULL, err);
 		else
@@ -321,44 +332,186 @@ static void peers_text(const struct api_case *c)
 	}
 	for (i = 0; i < 33; i++)
 		memcpy(many + i * 9, "10.0.0.1 ", 10);
-	r("33", put(PEERS, many));
+	r("33", put(list->path, many));
 	many[32 * 9] = 0;
-	r("32", put(PEERS, many));
-	put_ok(PEERS, "\n");
+	r("32", put(list->path, many));
+	list_get(other, text, sizeof(text));
+	note("other=(%s)", text);
+	put_ok(list->path, "\n");
 }
 
-static bool denied(void *was)
+static void peers_text(const struct api_case *c)
 {
-	return drops_in(NS_B, "peer_denied") > *(long *)was;
+	(void)c;
+	list_text(&peers_list, &listen_list);
+}
+
+static void listen_text(const struct api_case *c)
+{
+	(void)c;
+	list_text(&listen_list, &peers_list);
+}
+
+/* A count of refusals in B, and its value a while ago */
+struct refusals {
+	const char *why;
+	long was;
+};
+
+static bool denied(void *arg)
+{
+	const struct refusals *n = arg;
+
+	return drops_in(NS_B, n->why) > n->was;
+}
+
+static bool refuses(const struct list *list)
+{
+	struct refusals n = { list->why, drops_in(NS_B, list->why) };
+
+	return wait_true(denied, &n, 15000);
+}
+
+#define UNDER_WAY	40
+
+/* Receive messages of @size bytes, @size + 1 and so on; returns the next. */
+static long take(int fd, long size, long end, int flags)
+{
+	char b[256];
+	long n;
+
+	for (; size < end; size++) {
+		n = recv(fd, b, sizeof(b), flags);
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n != size)
+			bail("%ld bytes instead of %ld", n, size);
+	}
+	return size;
 }
 
 /*
- * A dials B, which closes the connection when the network of A is no longer
- * one of the list, and refuses A until it is.
+ * A dials B, which closes the connection when the list does not permit it any
+ * more, and refuses A until the list does.  Nothing is lost.
  */
-static void peers(const struct api_case *c)
+static void list_closes(const struct api_case *c, const struct list *list)
 {
 	struct link l = link_open(c->num);
-	long was = drops_in(NS_B, "peer_denied");
-	char b[64];
+	long size, last = UNDER_WAY, at;
 
 	need(send_to(l.tx, &l.to, 1, 0) == 1);
-	r("first", recv(l.rx, b, sizeof(b), 0));
+	r("first", take(l.rx, 1, 2, 0));
 	link_sync(&l);
-	peers_put(c->arg);
+	for (size = 2; size < last; size++)
+		need(send_to(l.tx, &l.to, size, 0) == size);
+	list_put(list, c->arg);
 	/* From the first refusal on the connection is closed. */
-	r("refused", wait_true(denied, &was, 15000));
-	need(send_to(l.tx, &l.to, 2, 0) == 2);
-	was = drops_in(NS_B, "peer_denied");
-	r("again", wait_true(denied, &was, 15000));
-	r("arrived", recv(l.rx, b, sizeof(b), MSG_DONTWAIT) < 0 ? -errno : 0);
-	peers_put("10.0.0.0/24 fd00::/64");
-	r("then", recv(l.rx, b, sizeof(b), 0));
-	peers_put("\n");
+	r("refused", refuses(list));
+	need(send_to(l.tx, &l.to, last, 0) == last);
+	r("again", refuses(list));
+	at = take(l.rx, 2, last + 1, MSG_DONTWAIT);
+	r("kept_out", at <= last);
+	list_put(list, "10.0.0.0/24 fd00::/64");
+	r("then", take(l.rx, at, last + 1, 0) - last);
+	list_put(list, "\n");
 	link_sync(&l);
 }
 
-#define PEERED "first=1 refused=1 again=1 arrived=EAGAIN then=2"
+static void peers(const struct api_case *c)
+{
+	list_closes(c, &peers_list);
+}
+
+/* The number of lines in the kernel's log that have the text */
+static int log_lines(const char *text)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK), lines = 0;
+	char b[8192];
+	ssize_t n;
+
+	need(fd >= 0);
+	while ((n = read(fd, b, sizeof(b) - 1)) > 0 || errno == EPIPE) {
+		if (n < 0)
+			continue;
+		b[n] = 0;
+		lines += !!strstr(b, text);
+	}
+	need(errno == EAGAIN);
+	close(fd);
+	return lines;
+}
+
+static bool logged(void *text)
+{
+	return log_lines(text) > 0;
+}
+
+/* The log is slower than the connections are. */
+static void listen_at(const struct api_case *c)
+{
+	long peers_were = drops_in(NS_B, peers_list.why);
+
+	list_closes(c, &listen_list);
+	r("logged", wait_true(logged, "see net.rds.listen_networks", 5000));
+	r("rarely", log_lines("see net.rds.listen_networks") <
+			    drops_in(NS_B, listen_list.why));
+	r("peers", drops_in(NS_B, peers_list.why) - peers_were);
+}
+
+/*
+ * Give a namespace a further address, which it keeps: a TCP connection that has
+ * lost its address ends late, and its namespace with it.
+ */
+static void ip_add(const char *ns, const char *addr)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command),
+		 "ip -n %s addr replace %s/%d dev veth0%s", ns, addr,
+		 strchr(addr, ':') ? 64 : 24, strchr(addr, ':') ? " nodad" : "");
+	need(!system(command));
+}
+
+/* Send a message from @tx to @rx and receive it. */
+static long arrives(int tx, int rx)
+{
+	union addr to = name_of(rx);
+	char b[64];
+
+	need(send_to(tx, &to, 5, 0) == 5);
+	return recv(rx, b, sizeof(b), 0);
+}
+
+/* B gets an address that is in the list already. */
+static void listen_added(const struct api_case *c)
+{
+	list_put(&listen_list, c->arg);
+	ip_add("B", c->arg);
+	r("arrived", arrives(bound(NS_A, c->num == TCP6 ? A6 : A4, 0),
+			     bound(NS_B, c->arg, 0)));
+	list_put(&listen_list, "\n");
+}
+
+/* B dials an address of A that is larger, from one that is not in the list. */
+static void listen_dials(const struct api_case *c)
+{
+	struct refusals n = { listen_list.why, 0 };
+	int tx, rx;
+
+	list_put(&listen_list, "10.9.0.0/16");
+	ip_add("A", c->arg);
+	n.was = drops_in(NS_B, n.why);
+	rx = bound(NS_A, c->arg, 0);
+	tx = bound(NS_B, c->num == TCP6 ? B6 : B4, 0);
+	r("there", arrives(tx, rx));
+	r("back", arrives(rx, tx));
+	r("refused", denied(&n));
+	list_put(&listen_list, "\n");
+}
+
+#define LISTED	"first=2 refused=1 again=1 kept_out=1 then=1"
+#define TEXTS	"(10.0.0.1/32) (10.1.2.3/8 fd00::/16) (0.0.0.0/0 ::/0) (fe80::1/128) EINVAL EINVAL " \
+	"EINVAL EINVAL EINVAL EINVAL EINVAL () 33=EINVAL 32=0 other=()"
 
 #define OWNER "socket=0 raise=EPERM same=0 groups=EPERM no_groups=0 lower=0 socket=EACCES " \
 	"again=EPERM new=EACCES"
@@ -376,12 +529,25 @@ const struct api_case access_cases[] = {
 	{ "access.owner_alone", owner_alone, OWNER " done=0", .flags = C_OURS },
 	{ "access.new", access_new, "0=0 new=0 socket=EACCES 3=0 new=3 socket=0 -1=EINVAL new=3 "
 	  "socket=0 4=EINVAL new=3 socket=0 new=1 socket=0 own=3", .flags = C_OURS | C_ROOT },
-	{ "access.peers_text", peers_text, "(10.0.0.1/32) (10.1.2.3/8 fd00::/16) (0.0.0.0/0 ::/0) "
-	  "(fe80::1/128) EINVAL EINVAL EINVAL EINVAL EINVAL EINVAL EINVAL () 33=EINVAL 32=0",
-	  .flags = C_OURS | C_ROOT },
-	{ "access.peers.tcp4", peers, PEERED, .flags = C_OURS | C_ROOT, .num = TCP4,
+	{ "access.peers_text", peers_text, TEXTS, .flags = C_OURS | C_ROOT },
+	{ "access.peers.tcp4", peers, LISTED, .flags = C_OURS | C_ROOT, .num = TCP4,
 	  .arg = "10.0.0.0/32 10.0.0.2 10.0.0.128/25 fd00::/64 ::/0" },
-	{ "access.peers.tcp6", peers, PEERED, .flags = C_OURS | C_ROOT, .num = TCP6,
+	{ "access.peers.tcp6", peers, LISTED, .flags = C_OURS | C_ROOT, .num = TCP6,
 	  .arg = "10.0.0.0/24 fd00:0:0:1::/64 fd00::2 0.0.0.0/0" },
+	{ "access.listen_text", listen_text, TEXTS, .flags = C_OURS | C_ROOT },
+	{ "access.listen.tcp4", listen_at, LISTED " logged=1 rarely=1 peers=0",
+	  .flags = C_OURS | C_ROOT, .num = TCP4,
+	  .arg = "10.0.0.1 10.0.0.3/32 10.0.0.128/25 fd00::/64 ::/0" },
+	{ "access.listen.tcp6", listen_at, LISTED " logged=1 rarely=1 peers=0",
+	  .flags = C_OURS | C_ROOT, .num = TCP6,
+	  .arg = "10.0.0.0/24 fd00:0:0:1::/64 fd00::1 0.0.0.0/0" },
+	{ "access.listen_added.tcp4", listen_added, "arrived=5", .flags = C_OURS | C_ROOT,
+	  .num = TCP4, .arg = "10.0.0.77" },
+	{ "access.listen_added.tcp6", listen_added, "arrived=5", .flags = C_OURS | C_ROOT,
+	  .num = TCP6, .arg = "fd00::77" },
+	{ "access.listen_dials.tcp4", listen_dials, "there=5 back=5 refused=0",
+	  .flags = C_OURS | C_ROOT, .num = TCP4, .arg = "10.0.0.78" },
+	{ "access.listen_dials.tcp6", listen_dials, "there=5 back=5 refused=0",
+	  .flags = C_OURS | C_ROOT, .num = TCP6, .arg = "fd00::78" },
 	{ }
 };

@@ -294,6 +294,36 @@ def addrs_stray(c):
     r.empty()
 
 
+@case('wire.addrs_listed', stacks=OURS_ONLY)
+def addrs_listed(c):
+    """A path between further addresses ends when a list leaves out one of these, and no other path
+    does: it is refused then, until it is in the list again."""
+    p, q, token = dials_in(c)
+    c.closes_all()
+    for seq, (name, good, why) in enumerate((('listen_networks', A4, 'address_denied'),
+                                             ('peer_networks', p.addr, 'peer_denied')), 1):
+        conn = q.dial(sport=port_of(1))
+        conn.write(join(token, p.addr, A4))
+        works(c, p, Path(p, conn), 1, seq)
+        c.stack.callback(networks, c, name, '')
+        networks(c, name, good)
+        conn.wait_closed()
+        was = drops(c.net.a).get(why, 0)
+        equal(q.dial(sport=port_of(1)).wait_closed()[1], b'', 'what A says to a connection that is not listed')
+        check(drops(c.net.a).get(why, 0) > was, 'not counted as ' + why)
+        p.send(1, 0, ext=offer(71, 0), seq=0)
+        equal(frame(p, 'the answer over path 0').dport, 1, 'the answer over path 0')
+        networks(c, name, '')
+    conn = q.dial(sport=port_of(1))
+    conn.write(join(token, p.addr, A4))
+    works(c, p, Path(p, conn), 1, 3)
+
+
+def networks(c, name, text):
+    with c.net.a, open('/proc/sys/net/rds/' + name, 'w', encoding='ascii') as f:
+        f.write(text + '\n')
+
+
 @case('wire.addrs_setting', stacks=OURS_ONLY)
 def addrs_setting(c):
     """A keeps its word to a peer when the setting changes."""
