@@ -164,8 +164,12 @@ static int bind_try(struct rds_sock *rs, const struct in6_addr *addr,
 	rs->bound_addr = *addr;
 	rs->bound_scope = scope;
 	rs->bind_hash = bind_hash(table, addr, port);
-	if (rhashtable_insert_fast(&table->bound, &rs->bind_node, bind_params))
+	if (rhashtable_insert_fast(&table->bound, &rs->bind_node,
+				   bind_params)) {
+		/* connect() reads the scope also of an unbound socket. */
+		rs->bound_scope = 0;
 		return -ENOMEM;
+	}
 	/*
 	 * From here on the socket is bound.  Pairs with the acquire in
 	 * rds_sock_port().
