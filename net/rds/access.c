@@ -127,8 +127,6 @@ static bool access_granted(struct rds_net *rn)
 static void access_log(struct ratelimit_state *limit, const struct rds_net *rn,
 		       const char *what, const char *needed)
 {
-	/* No lines about the lines that are left out */
-	ratelimit_set_flags(limit, RATELIMIT_MSG_ON_RELEASE);
 	if (__ratelimit(limit))
 		pr_info("rds: no %s for %s[%d] of user %u in network namespace %u, see %s\n",
 			what, current->comm, task_pid_nr(current),
@@ -138,7 +136,7 @@ static void access_log(struct ratelimit_state *limit, const struct rds_net *rn,
 
 int rds_access_check(struct rds_net *rn)
 {
-	static DEFINE_RATELIMIT_STATE(limit, ACCESS_LOG_TIME, 1);
+	static RDS_DEFINE_LOG_LIMIT(limit, ACCESS_LOG_TIME);
 
 	if (access_granted(rn))
 		return 0;
@@ -149,7 +147,7 @@ int rds_access_check(struct rds_net *rn)
 
 bool rds_access_may_load(struct rds_net *rn, const char *module)
 {
-	static DEFINE_RATELIMIT_STATE(limit, ACCESS_LOG_TIME, 1);
+	static RDS_DEFINE_LOG_LIMIT(limit, ACCESS_LOG_TIME);
 
 	if (ns_capable_noaudit(&init_user_ns, CAP_NET_ADMIN) ||
 	    ns_capable_noaudit(&init_user_ns, CAP_SYS_MODULE))

@@ -175,7 +175,6 @@ enum rds_drop_reason rds_peers_judge(const struct rds_net *rn,
 static void peers_log(const struct net *net, const struct rds_path_addr *addr,
 		      struct ratelimit_state *limit, const char *setting)
 {
-	ratelimit_set_flags(limit, RATELIMIT_MSG_ON_RELEASE);
 	if (__ratelimit(limit))
 		pr_info("rds: no connection from %pI6c to %pI6c in network namespace %u, see net.rds.%s\n",
 			&addr->faddr, &addr->laddr, net->ns.inum, setting);
@@ -183,8 +182,8 @@ static void peers_log(const struct net *net, const struct rds_path_addr *addr,
 
 bool rds_access_peer(struct net *net, const struct rds_path_addr *addr)
 {
-	static DEFINE_RATELIMIT_STATE(from, PEERS_LOG_TIME, 1);
-	static DEFINE_RATELIMIT_STATE(to, PEERS_LOG_TIME, 1);
+	static RDS_DEFINE_LOG_LIMIT(from, PEERS_LOG_TIME);
+	static RDS_DEFINE_LOG_LIMIT(to, PEERS_LOG_TIME);
 	enum rds_drop_reason why = rds_peers_judge(rds_net(net), addr);
 
 	if (why == RDS_DROP_NONE)

@@ -6,7 +6,18 @@
 #ifndef _NET_RDS_ACCESS_H
 #define _NET_RDS_ACCESS_H
 
+#include <linux/ratelimit_types.h>
 #include <linux/types.h>
+
+/*
+ * A limit of one line of the log in @interval, in jiffies, without lines about
+ * those left out.  ratelimit_set_flags() in each call would reset it: the flags
+ * of newer kernels say whether the limit has begun.
+ */
+#define RDS_DEFINE_LOG_LIMIT(name, interval)				\
+	struct ratelimit_state name =					\
+		RATELIMIT_STATE_INIT_FLAGS(name, interval, 1,		\
+					   RATELIMIT_MSG_ON_RELEASE)
 
 struct net;
 struct rds_path_addr;

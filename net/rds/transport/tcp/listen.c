@@ -315,13 +315,12 @@ static bool accepted_port_allowed(const struct rds_tcp_net *tn,
 				  const struct sock *sk,
 				  const struct rds_path_addr *addr)
 {
-	static DEFINE_RATELIMIT_STATE(limit, RDS_TCP_LOG_TIME, 1);
+	static RDS_DEFINE_LOG_LIMIT(limit, RDS_TCP_LOG_TIME);
 	u16 port = ntohs(inet_sk(sk)->inet_dport);
 
 	if (!READ_ONCE(tn->privileged) || port < PROT_SOCK)
 		return true;
 	rds_drop(tn->net, RDS_DROP_PEER_DENIED);
-	ratelimit_set_flags(&limit, RATELIMIT_MSG_ON_RELEASE);
 	if (__ratelimit(&limit))
 		pr_info("rds_tcp: no connection from %pI6c, port %u, in network namespace %u, see net.rds.tcp.peer_port_privileged\n",
 			&addr->faddr, port, tn->net->ns.inum);
