@@ -178,7 +178,7 @@ static void after(const struct nth_call *c, void *arg)
 		c->after(arg);
 }
 
-void nth_from(const struct nth_call *c, void *arg, unsigned int first)
+void nth_every(const struct nth_call *c, void *arg)
 {
 	unsigned int n, was, every = c->every ? c->every : 1;
 	uint64_t began = now_ns();
@@ -188,7 +188,7 @@ void nth_from(const struct nth_call *c, void *arg, unsigned int first)
 	before(c, arg);
 	want = c->call(arg);
 	after(c, arg);
-	for (n = first; n < MAX_POINTS; n++) {
+	for (n = 1; n < MAX_POINTS; n++) {
 		bool again = n % every == 0;
 		uint64_t start = now_ns();
 
@@ -206,13 +206,8 @@ void nth_from(const struct nth_call *c, void *arg, unsigned int first)
 		if (!hit)
 			break;
 	}
-	printf("# %s: %ld, points %u to %u, %llu ms\n", c->what, want, first,
-	       n - 1, (unsigned long long)(now_ns() - began) / 1000000);
-}
-
-void nth_every(const struct nth_call *c, void *arg)
-{
-	nth_from(c, arg, 1);
+	printf("# %s: %ld, points 1 to %u, %llu ms\n", c->what, want, n - 1,
+	       (unsigned long long)(now_ns() - began) / 1000000);
 }
 
 /* ---- other tasks */

@@ -36,14 +36,10 @@ struct nth_call {
 void nth_prepare(void);
 
 /**
- * nth_from() - make a call with the n-th allocation or copy failing, for each n
+ * nth_every() - make a call with the n-th allocation or copy failing, for each n
  * @c: the call
  * @arg: argument of its functions
- * @first: the first n
  */
-void nth_from(const struct nth_call *c, void *arg, unsigned int first);
-
-/** nth_every() - nth_from() the first on */
 void nth_every(const struct nth_call *c, void *arg);
 
 /** nth_arm() - let the @n-th allocation or user copy of this task fail */
@@ -119,7 +115,7 @@ int nth_in(const char *ns, const char *host, uint16_t port, int trans);
 /** nth_messages() - groups of sendmsg() and recvmsg() */
 void nth_messages(struct nth_link *tcp, struct nth_link *lo);
 
-/** nth_files() - groups of files in /proc, and of new namespaces */
+/** nth_files() - groups of files in /proc */
 void nth_files(void);
 
 /** nth_paths() - groups of connections, which other tasks open as well */

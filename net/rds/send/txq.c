@@ -345,7 +345,7 @@ static bool txq_is_empty(const struct rds_txq *txq)
 	       !txq->away;
 }
 
-/* A queue has few probes, so the walk is short. */
+/* The walk ends after the probes, of which a path has TXQ_MAX_PROBES. */
 static bool txq_list_is_needed(const struct list_head *list)
 {
 	const struct rds_message *m;

@@ -269,7 +269,9 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	size_t done = 0, n;
 	const u8 *p;
 
-	rx_count(rx, 1);
+	/* TCP calls once more after a stop, which may be to wait. */
+	if (!rx->stop)
+		rx_count(rx, 1);
 	if (rx->stop)
 		return 0;
 	if (!rx_own_pages(skb)) {

@@ -174,8 +174,8 @@ enum rds_tcp_rx_state {
  * @rx_state: see enum rds_tcp_rx_state
  * @inc: message being received, owned by the connection until it is delivered
  * @buf: where the next byte of the payload of @inc is copied to
- * @retry: receives and sends what was left; keeps the pace
- *	of the SYNs while this end dials, and that of retransmissions
+ * @retry: receives and sends what was left; keeps the pace of the SYNs while
+ *	this end dials, and that of retransmissions
  * @wait: path_close waits here for the end of the connection
  */
 struct rds_tcp_sock {
