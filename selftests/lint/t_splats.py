@@ -85,7 +85,8 @@ def main():
         print("# case %d" % i)
     print("%s lint.stale_int3, %d cases" % ("not ok" if bad else "ok", len(CASES)))
     lost = splats.where(WARNED) != WHERE or splats.where(OOPSED) != "swapper/0 < inet_ehashfn+0x33/0x110" or \
-        splats.where([OOPS]) != ""
+        splats.where([OOPS]) != "" or \
+        splats.registers([OOPS, RIP, GONE]) != [RIP.partition("] ")[2], GONE.partition("] ")[2]]
     print("%s lint.splats_where" % ("not ok" if lost else "ok"))
     return 1 if bad or wrong or lost else 0
 

@@ -106,6 +106,16 @@ CUT = [
     (["ours"], ["not ok 1 m.none_lost"], [], 1, 1),
 ]
 
+FAULT = ["Oops: double fault: 0000 [#1] PREEMPT SMP NOPTI", "RIP: 0010:__kmalloc+0xd5/0x440"]
+TAINT = "siw: loading out-of-tree module taints kernel."
+# stack of a guest, lines of its console; number of failures, of final ones
+SPLATS = [
+    ("ours", FAULT, 1, 1),
+    ("none", FAULT, 1, 1),
+    ("intree-6.12", FAULT, 1, 0),
+    ("intree", [TAINT] + FAULT, 1, 1),
+]
+
 DIED = ["Oops: int3: 0000 [#1] SMP", "RIP: 0010:inet_ehashfn+0x33/0x110", "Code: 31 c0 0f <1f> 44 00",
         "Kernel panic - not syncing: Fatal exception"]
 # consoles of a line's guests, one ended by the emulator's breakpoint; do they have no other splat?
@@ -136,11 +146,11 @@ QUOTES = ["1..3", "# fine", "ok 1 x", "# token 7", "# status 3", "not ok 2 y # 3
 QUOTED = ["a: before y: # token 7", "a: before y: # status 3"]
 
 
-def guest_verdict(stacks, results, failures, cut=False):
+def guest_verdict(stacks, results, failures, cut=False, console=()):
     """(number of failures, of final ones) of a line with this first guest."""
     guest = types.SimpleNamespace(
         name="a", stack=stacks[0], line=types.SimpleNamespace(stacks=stacks, timeout=1), slow=1,
-        results=results, failures=failures, console=[], judged=None, qemu_err=None,
+        results=results, failures=failures, console=list(console), judged=None, qemu_err=None,
         timed_out=False, cut=cut, started=1.0, ended=None if cut else 2.0,
         exit=None if cut else 0, taint=0)
     tally = verdicts.Tally()
@@ -187,6 +197,8 @@ def explained(consoles):
 def main():
     odd = ["# guest %s %s: %s" % (how[1], how[2], guest_verdict(*how)) for *how, n, final in GUESTS
            if guest_verdict(*how) != (n, final)]
+    odd += ["# splat, %s %s" % (stack, console) for stack, console, *want in SPLATS
+            if list(guest_verdict([stack], ["1..1", "ok 1 a"], [], console=console)) != want]
     odd += ["# quoted: %s" % quoted(QUOTES)] if quoted(QUOTES) != QUOTED else []
     odd += ["# cut off, guest %s %s: %s" % (how[1], how[2], guest_verdict(*how, cut=True))
             for *how, n, final in CUT if guest_verdict(*how, cut=True) != (n, final)]
@@ -196,7 +208,7 @@ def main():
     if odd:
         print("\n".join(odd))
     print("%s lint.final, %d cases" % ("not ok" if odd else "ok",
-                                       len(GUESTS) + len(CUT) + len(RERUNS) + len(DEATHS)))
+                                       sum(map(len, (GUESTS, CUT, SPLATS, RERUNS, DEATHS)))))
     bad = ["# %s" % text for text, want in RESULTS if verdicts.delivery(text) != want]
     bad += ["# %s: %s" % (lines, verdicts.exchange_faults(lines, intree))
             for lines, intree, want in EXCHANGES

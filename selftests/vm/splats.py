@@ -24,6 +24,8 @@ NOT_SPLAT = re.compile(r"hogged CPU|Command line:|Kernel command line:")
 END = re.compile(r"---\[ end |^\[[ .\d]+\](\[.*?\])? ={20,}$|---\[ end Kernel panic")
 OURS = re.compile(r"\[rds(_\w+)?\]|\brds_\w+|\brds\.ko")
 NEXT = re.compile(r"-\[ cut here \]-")
+# The kernel prints this when it loads the first module that is not part of it.
+OUT_OF_TREE = re.compile(r"loading out-of-tree module taints kernel")
 # These reports have several traces: they do not end with </TASK>, but with a line of "=".
 RULED = re.compile(r"KASAN:|possible (circular|recursive)|lock inversion|inconsistent lock")
 LONGEST = 120
@@ -32,6 +34,8 @@ AT = re.compile(r"\bRIP: [\da-f]+:(\S+)")
 # A function of a trace; the kernel marks with "?" what only lies on the stack.
 CALLER = re.compile(r"\] +(?!\? )([\w.]+)\+0x[\da-f]+/0x[\da-f]+")
 CALLERS = 10
+REGISTERS = re.compile(r"\b(RIP|RSP|CR2|Code): ")
+REGISTER_LINES = 4
 
 
 def find(lines):
@@ -57,6 +61,17 @@ def where(block):
     said = [m.group(1) for m in (PROCESS.search(text), AT.search(text)) if m]
     trace = next((i for i, line in enumerate(block) if "Call Trace:" in line), len(block))
     return " < ".join(said + CALLER.findall("\n".join(block[trace:]))[:CALLERS])
+
+
+def registers(block):
+    """Where an oops was and what it touched: CI keeps no more of a console than its report says."""
+    return [re.sub(r"^\[[ .\d]+\](\[.*?\])?\s*", "", line) for line in block
+            if REGISTERS.search(line)][:REGISTER_LINES]
+
+
+def never_ours(lines, stack):
+    """Has a guest of in-tree modules, by its console, run no code but its distribution's?"""
+    return stack.startswith("intree") and not any(OUT_OF_TREE.search(line) for line in lines)
 
 
 def is_ours(block):
@@ -120,4 +135,5 @@ def judge(lines, accepted, stack):
         else:
             at = where(block)
             failures.append("kernel: " + first + (" in " + at if at else ""))
+            notes += registers(block)
     return failures, notes
