@@ -6,7 +6,6 @@ Usage: hostile.py [WORD...]: runs only the cases with one of the words in their 
 every case the same address connects again and is served.
 """
 import glob
-import json
 import mmap
 import os
 import random
@@ -26,7 +25,7 @@ from lab import (A4, A6, AC4, C4, CROWD4, CROWD6, Deadline, Fail, LOAD, Net, OUR
 from wirelib import (BOTH, Closed, F_CONG, F_RETRANS, HDR, INFO6_RETRANS, INFO6_SEND, MAP_BYTES,
                      MIB, ONE, RDS_CMSG_RDMA_DEST, RDS_CMSG_RXPATH_LATENCY, ROLES, SOL_RDS,
                      SO_RDS_MSG_RXPATH_LATENCY, bitmap, case, count_dials, counters, drops, gen,
-                     header, npaths, pattern, queued, tcp_info)
+                     header, neighbour, npaths, pattern, queued, tcp_info)
 
 
 # --- helpers --------------------------------------------------------------------------------------
@@ -723,7 +722,7 @@ def half_open(c):
     """Connection requests that are never completed, from addresses that do not exist."""
     a, form = (A6, 'fd00::3:%x') if c.family == 6 else (A4, '10.0.1.%d')
     # A host that cannot resolve an address gives its request up after seconds.
-    mac = json.loads(run('ip', '-n', 'B', '-j', 'link', 'show', 'ba'))[0]['address']
+    mac = neighbour()
     ip_batch(['neigh add %s lladdr %s dev ab nud permanent' % (form % (150 + i), mac)
               for i in range(100)], 'A')
     raw = c.net.in_b(socket.AF_INET6 if c.family == 6 else socket.AF_INET, socket.SOCK_RAW,

@@ -85,7 +85,8 @@ def ends(w):
     eventually(lambda: not held(w.ns[0]) + held(w.ns[1]), 'the end of what sockets keep')
 
 
-@case('lanes', *((tail, {'paths': (8, 8), **kw}) for tail, kw in BOTH))
+@case('lanes', *((tail, {'paths': (8, 8), **kw})
+                 for tail, kw in BOTH + (('.sooner', {'idle': (100, 500)}),)))
 def lanes(w):
     """The same with eight paths, which end and go together."""
     for _ in range(2):

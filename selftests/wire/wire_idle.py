@@ -2,10 +2,12 @@
 """When A forgets a peer; idle.py has two hosts with this module."""
 import socket
 import struct
+import time
 
-from lab import check, eventually
-from wire_ack import OURS_ONLY
-from wirelib import case, info
+from lab import Fail, check, equal, eventually
+from wire_ack import OURS_ONLY, ask, greeted, modern, tell
+from wire_paths import offer, several
+from wirelib import case, info, misled, neighbour, setting
 
 INFO6_CONNECTIONS = 10011
 CONNECTED = 4
@@ -38,3 +40,85 @@ def greeted_forgotten(c):
     eventually(lambda: known(c, p) is None, 'the end of a connection that carried nothing', 5)
     eventually(lambda: not known(c, q), 'the end of the other', 5)
     check(known(c, q) is False, 'the other is forgotten, too')
+
+
+def soon_idle(c, ms):
+    """Connections end that are idle for so long, those of all cases."""
+    c.closes_all()
+    setting(c, 'connection_idle_ms', ms, 600000)
+
+
+def untold(p, r, conn=None):
+    """The connection ends before the peer has heard that its message is delivered."""
+    conn, mac = conn or p.conn, neighbour()
+    misled(p.addr, '02:00:00:00:00:99')
+    conn.write(p.frame(4000, r.port, b'x', seq=1))
+    r.expect(b'x')
+    conn.fin()
+    misled(p.addr, mac)
+
+
+@case('wire.untold_again', stacks=OURS_ONLY)
+def untold_again(c):
+    """A connection ends before A has told what is delivered, and so do those that A makes to tell that.
+    A makes another one, and then forgets the peer."""
+    soon_idle(c, 500)
+    p = modern(c, 'server')
+    untold(p, c.rds())
+    for _ in range(2):
+        p.net.kept.append(p.conn)
+        p.conn = p.accept(10)
+        p.conn.read()
+        p.conn.fin()
+    p.net.kept.append(p.conn)
+    p.conn = p.accept(10)
+    p.conn.read()
+    greeted(p, 0)
+    equal(ask(p, 70), 1, 'number that A has')
+    tell(p, 70, 0)
+    eventually(lambda: known(c, p) is None, 'the end of what A keeps of the peer', 10)
+
+
+def path(p, g, index):
+    """A peer's path of that index comes up, and A has heard its generation."""
+    conn = p.dial(sport=40000 + 8 * g + index)
+    for m in iter(conn.read, None):
+        if (m.sport, m.dport) == (1, 0):
+            conn.write(p.frame(0, 1, ext=offer(g, index), seq=0))
+            conn.write(p.frame(1, 0, ext=offer(g, index), seq=0))
+        elif (m.sport, m.dport) == (0, 1):
+            return conn
+    raise Fail('path %d did not come up' % index)
+
+
+@case('wire.untold_further', stacks=OURS_ONLY)
+def untold_further(c):
+    """A further path ends before A has told what is delivered there. The peer comes back, and has
+    forgotten: it does not make further paths for that, and A forgets it, too."""
+    soon_idle(c, 500)
+    several(c, 2)
+    p = c.peer('client', up=False)
+    first = path(p, 70, 0)
+    untold(p, c.rds(), path(p, 70, 1))
+    first.reset()
+    path(p, 71, 0).close()
+    eventually(lambda: known(c, p) is None, 'the end of what A keeps of the peer', 10)
+
+
+@case('wire.new_not_idle', stacks=OURS_ONLY)
+def new_not_idle(c):
+    """A connection that comes up again is not ended at once, however long the peer is idle."""
+    soon_idle(c, 500)
+    p, q, r = modern(c, 'client'), modern(c, 'client'), c.rds()
+    untold(p, r)
+    q.send(4000, r.port, b'y')
+    r.expect(b'y')
+    q.conn.wait_closed(10)
+    check(known(c, p) is False, 'A has forgotten the peer')
+    began = time.monotonic()
+    p.open()
+    greeted(p, 0)
+    equal(ask(p, 70), 1, 'number that A has')
+    p.conn.wait_closed(10)
+    took = time.monotonic() - began
+    check(took >= 0.45, 'a new connection was ended after %.2f s', took)

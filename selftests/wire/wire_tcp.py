@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Connections: who dials, loss, reconnect, retransmission, and the dumps meanwhile."""
 import fcntl
-import json
 import re
 import select
 import socket
@@ -12,8 +11,8 @@ import time
 from lab import (A4, AC4, C4, Deadline, Fail, OURS, RDS_TCP_PORT, SLOW, bound, check, equal,
                  eventually, log, run)
 from wirelib import (Conn, F_CONG, F_RETRANS, INFO6_RETRANS, INFO6_SEND, MAP_BYTES, ROLES,
-                     Sniffer, case, count_dials, drops, header, map_ports, pattern, queued,
-                     tcp_info, setting)
+                     Sniffer, case, count_dials, drops, header, map_ports, misled, neighbour, pattern,
+                     queued, tcp_info, setting)
 
 
 # --- who dials ------------------------------------------------------------------------------------
@@ -426,15 +425,10 @@ def backoff(c):
     p.sync()
 
 
-def misled(addr, mac):
-    """A's neighbour entry for a peer: with another MAC no packet of A reaches it, and none is refused."""
-    run('ip', '-n', 'A', 'neigh', 'replace', addr, 'lladdr', mac, 'dev', 'ab', 'nud', 'permanent')
-
-
 @case('wire.backoff_lost')
 def backoff_lost(c):
     """A dial whose SYNs were lost goes on soon after the network is back (seconds later in-tree)."""
-    mac = json.loads(run('ip', '-n', 'B', '-j', 'link', 'show', 'ba'))[0]['address']
+    mac = neighbour()
     for lost in 1, 9:
         p, n, syns = c.peer('server', up=False), 0, []
         misled(p.addr, '02:00:00:00:00:99')

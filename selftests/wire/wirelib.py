@@ -4,6 +4,7 @@ import collections
 import contextlib
 import ctypes
 import errno
+import json
 import os
 import random
 import select
@@ -15,7 +16,7 @@ import time
 import traceback
 
 from lab import (A4, A6, Deadline, Fail, ICOUNT, RDS_TCP_PORT, SLOW, STACK, check, equal, libc,
-                 libc_call, log, sock_destroy)
+                 libc_call, log, run, sock_destroy)
 
 AF_RDS = 21
 SOL_RDS = 276
@@ -681,6 +682,16 @@ def count_dials(p, seconds, meet=lambda p, conn: None):
             n += 1
     log('%d dials in %d s', n, seconds)
     return n
+
+
+def neighbour():
+    """The MAC of B's end of the link to A."""
+    return json.loads(run('ip', '-n', 'B', '-j', 'link', 'show', 'ba'))[0]['address']
+
+
+def misled(addr, mac):
+    """A's neighbour entry for a peer: with another MAC no packet of A reaches it, and none is refused."""
+    run('ip', '-n', 'A', 'neigh', 'replace', addr, 'lladdr', mac, 'dev', 'ab', 'nud', 'permanent')
 
 
 def setting(c, name, value, after):

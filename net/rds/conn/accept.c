@@ -27,10 +27,8 @@ static void conn_take_offer(struct rds_conn *conn, bool fresh, void *arg)
 	struct conn_offer *offer = arg;
 
 	/* Without memory the connection goes, as nobody has used it. */
-	if (fresh && offer->group && !rds_guest_begin(conn, &offer->group)) {
-		rds_drop(conn->rn->net, RDS_DROP_NO_MEMORY);
-		return;
-	}
+	if (fresh && offer->group)
+		rds_guest_begin(conn, &offer->group);
 	offer->taken = rds_cpath_incoming(conn->paths[0], &offer->parked);
 }
 

@@ -44,12 +44,14 @@ struct rds_guest_group {
  * @nr: number of @all
  * @all: the longest idle first
  * @groups: by network
+ * @rest: guests for whose group the table had no memory
  */
 struct rds_guests {
 	spinlock_t		lock;
 	unsigned int		nr;
 	struct list_head	all;
 	struct rhashtable	groups;
+	struct rds_guest_group	rest;
 };
 
 static const struct rhashtable_params group_params = {
@@ -192,25 +194,34 @@ struct rds_guest_group *rds_guests_admit(struct rds_net *rn,
 	return ERR_PTR(-EUSERS);
 }
 
-bool rds_guest_begin(struct rds_conn *conn, struct rds_guest_group **fresh)
+/* The group of a network, which may be @fresh, that is NULL then */
+static struct rds_guest_group *group_get(struct rds_guests *guests,
+					 struct rds_guest_group **fresh)
+{
+	struct rds_guest_group *group = group_find(guests, &(*fresh)->network);
+
+	if (group)
+		return group;
+	if (rhashtable_insert_fast(&guests->groups, &(*fresh)->node,
+				   group_params))
+		return &guests->rest;
+	swap(group, *fresh);
+	return group;
+}
+
+void rds_guest_begin(struct rds_conn *conn, struct rds_guest_group **fresh)
 {
 	struct rds_guests *guests = conn->rn->guests;
 	struct rds_guest_group *group;
 
 	spin_lock_bh(&guests->lock);
-	group = group_find(guests, &(*fresh)->network);
-	if (!group && !rhashtable_insert_fast(&guests->groups, &(*fresh)->node,
-					      group_params))
-		swap(group, *fresh);
-	if (group) {
-		conn->guest.group = group;
-		group->nr++;
-		guests->nr++;
-		list_add_tail(&conn->guest.node, &guests->all);
-		list_add_tail(&conn->guest.of_group, &group->guests);
-	}
+	group = group_get(guests, fresh);
+	conn->guest.group = group;
+	group->nr++;
+	guests->nr++;
+	list_add_tail(&conn->guest.node, &guests->all);
+	list_add_tail(&conn->guest.of_group, &group->guests);
 	spin_unlock_bh(&guests->lock);
-	return group;
 }
 
 void rds_guest_used(struct rds_conn *conn)
@@ -235,7 +246,7 @@ void rds_guest_end(struct rds_conn *conn)
 	list_del(&conn->guest.of_group);
 	conn->guest.group = NULL;
 	guests->nr--;
-	if (--group->nr)
+	if (--group->nr || group == &guests->rest)
 		group = NULL;
 	else
 		rhashtable_remove_fast(&guests->groups, &group->node,
@@ -253,6 +264,7 @@ int rds_guests_net_init(struct rds_net *rn)
 		return -ENOMEM;
 	spin_lock_init(&guests->lock);
 	INIT_LIST_HEAD(&guests->all);
+	INIT_LIST_HEAD(&guests->rest.guests);
 	err = rhashtable_init(&guests->groups, &group_params);
 	if (err) {
 		kfree(guests);

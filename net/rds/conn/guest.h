@@ -68,9 +68,9 @@ struct rds_guest_group *rds_guests_admit(struct rds_net *rn,
 /*
  * The connection, which was just made, is a guest.  Under rds_conn_table.lock.
  * @fresh is NULL afterwards if its group is used, else for the caller to free
- * without the lock.  Returns false without memory: it is no guest.
+ * without the lock.
  */
-bool rds_guest_begin(struct rds_conn *conn, struct rds_guest_group **fresh);
+void rds_guest_begin(struct rds_conn *conn, struct rds_guest_group **fresh);
 
 /* The connection was used.  Any context. */
 void rds_guest_used(struct rds_conn *conn);

@@ -121,29 +121,45 @@ void rds_idle_note_told(struct rds_cpath *cp)
 }
 
 /*
- * A path was lost before the peer was told of what is delivered: have it come
- * up for that.  Once, as long as the path does not carry more: whoever has the
- * peer's address may end each connection soon.
+ * Has the peer been told of all that came over a path that is down?  What came
+ * from an incarnation of the peer that is over, the peer does not repeat.
  */
-static void idle_tell_again(struct rds_cpath *cp)
+static bool idle_path_is_told(struct rds_cpath *cp)
 {
-	if (READ_ONCE(cp->told_again))
+	u32 gen = READ_ONCE(cp->conn->session.gen);
+
+	return READ_ONCE(cp->told) || READ_ONCE(cp->rx.lane->gen) != gen;
+}
+
+/*
+ * A path was lost before the peer was told of what is delivered: have it come
+ * up for that.  Once in the time of a connection, as long as the path does not
+ * carry more: whoever has the peer's address may end each connection soon.
+ */
+static void idle_tell_again(struct rds_cpath *cp, unsigned long limit)
+{
+	if (READ_ONCE(cp->told_again) &&
+	    time_before(jiffies, cp->tell_time + limit))
 		return;
+	cp->tell_time = jiffies;
 	WRITE_ONCE(cp->told_again, true);
 	rds_cpath_want(cp);
 }
 
 /*
  * A path that was lost before the peer was told of what is delivered comes up
- * once more for that, and the others wait.  @up: one of them is up.
+ * once more for that, and the others wait.  Either end may have it come up, so
+ * one that is new is not ended.  @up: one of them is up.
  */
-static bool idle_path_can_end(struct rds_cpath *cp, bool up)
+static bool idle_path_can_end(struct rds_cpath *cp, bool up,
+			      unsigned long limit)
 {
 	switch (rds_cpath_state(cp)) {
 	case RDS_PATH_UP:
-		return true;
+		return time_after(jiffies, READ_ONCE(cp->up_since) +
+					   min_t(unsigned long, limit, HZ));
 	case RDS_PATH_DOWN:
-		if (READ_ONCE(cp->told) ||
+		if (idle_path_is_told(cp) ||
 		    !rds_lanes_dial(cp->conn, cp->pub.index))
 			return true;
 		/* The others do not wait for ever. */
@@ -151,7 +167,7 @@ static bool idle_path_can_end(struct rds_cpath *cp, bool up)
 			return true;
 		/* A peer that is gone is not dialled for that. */
 		if (up || cp->reason != RDS_DROP_DIAL_FAILED)
-			idle_tell_again(cp);
+			idle_tell_again(cp, limit);
 		return false;
 	default:
 		return false;
@@ -171,7 +187,7 @@ static bool idle_ends(struct rds_conn *conn, unsigned long limit)
 	    rds_conn_peer_kind(conn) != RDS_PEER_ACKS)
 		return false;
 	rds_conn_for_each_path(conn, i, cp)
-		can_end &= idle_path_can_end(cp, up);
+		can_end &= idle_path_can_end(cp, up, limit);
 	return can_end;
 }
 
@@ -267,7 +283,7 @@ static bool idle_is_told(struct rds_conn *conn)
 	if (rds_conn_peer_kind(conn) != RDS_PEER_ACKS)
 		return false;
 	rds_conn_for_each_path(conn, i, cp) {
-		if (!READ_ONCE(cp->told) && rds_lanes_dial(conn, i))
+		if (!idle_path_is_told(cp) && rds_lanes_dial(conn, i))
 			return false;
 	}
 	return true;

@@ -20,6 +20,10 @@
  *     room (conn/guest.h).  A message that the peer repeats after that is
  *     delivered again.
  *
+ * A path that ended before the peer was told comes up once more for that, again
+ * in the time of a connection, unless the peer is another incarnation meanwhile;
+ * and a path that has just come up is not ended.
+ *
  * The next connection to the peer has another generation number (conn.c), so
  * that the peer counts from its beginning.  A connection of which sockets want
  * reports (conn/reach.h) is neither ended nor forgotten.

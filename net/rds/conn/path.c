@@ -118,6 +118,7 @@ void rds_cpath_retire_end(struct rds_cpath *cp, bool dead)
 	spin_lock_bh(&cp->lock);
 	again = cp->retiring && !dead && cp->refused;
 	if (cp->retiring && dead) {
+		rds_txq_abandon(&cp->txq, true);
 		path_move(cp, RDS_EV_KILL, RDS_DROP_NONE);
 	} else if (cp->retiring) {
 		rds_txq_readmit(&cp->txq);
@@ -229,7 +230,7 @@ static void path_count(struct rds_cpath *cp)
 	rds_rx_lock(&cp->rx, lane);
 	if (lane->gen != gen) {
 		rds_rx_lane_forget(lane);
-		lane->gen = gen;
+		WRITE_ONCE(lane->gen, gen);
 	}
 	rds_rx_unlock(&cp->rx, lane);
 }

@@ -13,9 +13,10 @@
  *			`dial_after`, `failing_since`, `needed`,
  *			`attaching`, `watched`, `probing`, `told`,
  *			`short_ones`; idle_tell_again() sets
- *			`told_again` without it.  The functions of the transport
- *			path_connect, path_attach, path_watch and path_close run
- *			under it.  Of `attaching` see rds_parked_claim().
+ *			`told_again` without it, and alone uses `tell_time`.
+ *			The functions of the transport path_connect,
+ *			path_attach, path_watch and path_close run under it.
+ *			Of `attaching` see rds_parked_claim().
  *	  rds_txq.xmit_map  (waited for in teardown)
  *	    transport's own locks, such as TCP's socket lock
  *	      rds_cpath.lock	spin, bh: `state`, `reason`, `up_since`,
@@ -88,6 +89,7 @@ struct rds_parked {
  *	sent, and the peer had been told of all that is delivered here
  * @told_again: the path was wanted up to tell that, and has not been steady
  *	since
+ * @tell_time: when that was, in jiffies
  * @in_order: the last connection that was up has ended for nobody used it, or
  *	the peer closed it
  * @retiring: the path is about to be made dead; written under @lock
@@ -147,6 +149,7 @@ struct rds_cpath {
 	unsigned long		dial_after;
 	unsigned long		failing_since;
 	unsigned long		up_since;
+	unsigned long		tell_time;
 	struct rds_parked	incoming[RDS_PATH_MAX_INCOMING];
 	struct rds_path_addr	route;
 	u16			port;

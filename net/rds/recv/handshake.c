@@ -40,7 +40,7 @@ static void rx_set_generation(struct rds_rx_state *rx,
 	if (!numbered && rx_outdated(rx, hs))
 		rds_rx_lane_forget(rx->lane);
 	if (hs->gen)
-		rx->lane->gen = hs->gen;
+		WRITE_ONCE(rx->lane->gen, hs->gen);
 }
 
 /* The lane is locked already if the handshake counts as a message. */

@@ -391,7 +391,7 @@ static bool rx_is_current(struct rds_rx_state *rx, struct rds_rx_lane *lane)
 	if (rx->gen != READ_ONCE(*rx->peer_gen))
 		return false;
 	rds_rx_lane_forget(lane);
-	lane->gen = rx->gen;
+	WRITE_ONCE(lane->gen, rx->gen);
 	return true;
 }
 

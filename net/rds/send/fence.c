@@ -104,6 +104,8 @@ static void fence_renumber(struct rds_txq *to, struct rds_message *m)
 /* The numbers of what the queue holds, and of what is set aside for it */
 static void fence_move_accounts(struct rds_txq *from, struct rds_txq *to)
 {
+	to->nr_messages += from->nr_messages;
+	from->nr_messages = 0;
 	from->nr_again = 0;
 	to->nr_probes += from->nr_probes;
 	from->nr_probes = 0;

@@ -108,6 +108,7 @@ static inline void rds_txq_unpay(struct rds_txq *txq,
 static inline void rds_txq_forget(struct rds_txq *txq, struct rds_message *m)
 {
 	lockdep_assert_held(&txq->lock);
+	txq->nr_messages--;
 	if (m->flags & RDS_MSG_PROBE)
 		txq->nr_probes--;
 	if (unlikely(m->flags & RDS_MSG_AGAIN))

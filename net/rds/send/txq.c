@@ -338,33 +338,10 @@ void rds_txq_rewind(struct rds_txq *txq)
 	rcu_read_unlock();
 }
 
-static bool txq_is_empty(const struct rds_txq *txq)
-{
-	return list_empty(&txq->queue) && list_empty(&txq->sending) &&
-	       list_empty(&txq->inflight) && list_empty(&txq->kept) &&
-	       !txq->away;
-}
-
-/* The walk ends after the probes, of which a path has TXQ_MAX_PROBES. */
-static bool txq_list_is_needed(const struct list_head *list)
-{
-	const struct rds_message *m;
-
-	list_for_each_entry(m, list, tx.list) {
-		if (!(m->flags & RDS_MSG_PROBE))
-			return true;
-	}
-	return false;
-}
-
 static bool txq_is_needed(const struct rds_txq *txq)
 {
-	if (likely(!txq->nr_probes))
-		return !txq_is_empty(txq);
-	return txq->away || txq_list_is_needed(&txq->queue) ||
-	       txq_list_is_needed(&txq->sending) ||
-	       txq_list_is_needed(&txq->inflight) ||
-	       txq_list_is_needed(&txq->kept);
+	lockdep_assert_held(&txq->lock);
+	return txq->away || txq->nr_messages > txq->nr_probes;
 }
 
 bool rds_txq_is_needed(struct rds_txq *txq)
@@ -385,7 +362,7 @@ bool rds_txq_abandon(struct rds_txq *txq, bool force)
 	gone = force || !txq_is_needed(txq);
 	txq->gone |= gone;
 	/* The connection may be freed: no context looks at the fence again. */
-	if (gone)
+	if (force)
 		txq->fence = 0;
 	spin_unlock_bh(&txq->lock);
 	return gone;
@@ -447,7 +424,9 @@ void rds_txq_destroy(struct rds_txq *txq)
 	list_splice_tail_init(&txq->inflight, &done);
 	list_splice_tail_init(&txq->sending, &done);
 	list_splice_tail_init(&txq->queue, &done);
+	WARN_ON_ONCE(list_empty(&done) != !txq->nr_messages);
 	txq->batch.cur = NULL;
+	txq->nr_messages = 0;
 	txq->nr_probes = 0;
 	txq->nr_again = 0;
 	txq->kept_bytes = 0;

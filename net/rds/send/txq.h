@@ -71,7 +71,8 @@ struct rds_net;
  * @ops: operations of the path
  * @map_end: end of the message that rds_txq_probe() asked for; U64_MAX: not
  *	sent yet
- * @nr_probes: RDS_MSG_PROBE messages on all lists
+ * @nr_messages: messages of the lane on all lists, and those that are @away
+ * @nr_probes: RDS_MSG_PROBE messages of them
  * @nr_again: RDS_MSG_AGAIN messages on all lists
  * @probed: number of RDS_MSG_PROBE messages that were ever queued
  * @open: the path is up, so transmitters are admitted
@@ -131,6 +132,7 @@ struct rds_txq {
 	unsigned int		kept_bytes;
 	unsigned int		paid_bytes;
 	unsigned int		paid_room;
+	unsigned int		nr_messages;
 	unsigned int		nr_probes;
 	struct rds_tx_batch	batch;
 	u64			next_seq;
@@ -249,10 +251,7 @@ bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m);
  */
 enum rds_txq_state rds_txq_run(struct rds_txq *txq);
 
-/*
- * Note that the transport has room again.  Returns whether rds_txq_run() has to
- * be called.
- */
+/* The transport has room again.  Returns whether to call rds_txq_run(). */
 bool rds_txq_unblock(struct rds_txq *txq);
 
 /*
@@ -284,7 +283,7 @@ bool rds_txq_is_needed(struct rds_txq *txq);
 
 /*
  * Abandon the queue unless it is needed and @force is not set; returns whether
- * it did.  rds_txq_readmit() undoes that.
+ * it did.  rds_txq_readmit() undoes that, unless it was with @force.
  */
 bool rds_txq_abandon(struct rds_txq *txq, bool force);
 void rds_txq_readmit(struct rds_txq *txq);

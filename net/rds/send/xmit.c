@@ -230,6 +230,7 @@ static void txq_insert(struct rds_txq *txq, struct rds_message *m)
 		if (txq_same_kind(old, m))
 			txq_supersede(txq, old, m);
 	}
+	txq->nr_messages++;
 	list_add_tail(&m->tx.list, pos);
 	if (!batch->off)
 		batch->cur = list_first_entry(&txq->sending, struct rds_tx_msg,
@@ -463,6 +464,7 @@ static void txq_append(struct rds_txq *txq, struct rds_message *m)
 	WRITE_ONCE(txq->next_seq, m->seq + 1);
 	m->tx.hdr->seq = cpu_to_be64(m->seq);
 	txq->want_ack |= m->tx.lent;
+	txq->nr_messages++;
 	list_add_tail(&m->tx.list, &txq->queue);
 }
 
