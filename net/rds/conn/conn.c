@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Connections and their table; conn/conn.h has the rules. */
-#include <linux/hashtable.h>
-#include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/rculist.h>
@@ -16,14 +14,13 @@
 #include "conn/internal.h"
 #include "conn/path.h"
 #include "conn/reach.h"
+#include "conn/set.h"
 #include "msg/message.h"
 #include "netns.h"
 #include "send/carry.h"
 #include "xprt/registry.h"
 #include <linux/rds.h>
 #include <net/rds/join.h>
-
-#define CONN_HASH_BITS	10
 
 /* Bits of a generation number that all connections of a host share */
 #define GEN_HOST	0xff000000
@@ -41,8 +38,7 @@
  *	in common, and RDS_CAP_BITS_HOST; constant while the transport is @ready
  * @last_gen: counts the connections that were made
  * @nr: by type, connections not yet freed
- * @seed: makes hash values that peers and users cannot choose
- * @conns: by addresses, RCU
+ * @conns: those that can be found
  */
 struct rds_conn_table {
 	spinlock_t	lock;
@@ -50,21 +46,12 @@ struct rds_conn_table {
 	u32		host[RDS_TRANS_SLOTS];
 	u32		last_gen;
 	atomic_t	nr[RDS_TRANS_SLOTS];
-	u32		seed;
-	DECLARE_HASHTABLE(conns, CONN_HASH_BITS);
+	struct rds_conn_set conns;
 };
 
 struct workqueue_struct *rds_conn_wq;
 struct workqueue_struct *rds_tx_wq;
 static struct kmem_cache *conn_cache;
-
-static u32 conn_hash(const struct rds_net *rn, const struct rds_path_addr *addr)
-{
-	u32 seed = rn->conns->seed + addr->tos;
-
-	return jhash2((const u32 *)addr->faddr.s6_addr32, 4,
-		      jhash2((const u32 *)addr->laddr.s6_addr32, 4, seed));
-}
 
 bool rds_conn_matches(const struct rds_conn *conn,
 		      const struct rds_path_addr *addr)
@@ -75,31 +62,11 @@ bool rds_conn_matches(const struct rds_conn *conn,
 	       conn->addr.tos == addr->tos && !READ_ONCE(conn->dead);
 }
 
-static struct rds_conn *conn_find(struct rds_net *rn,
-				  const struct rds_transport *trans,
-				  const struct rds_path_addr *addr)
-{
-	struct rds_conn *conn;
-
-	hash_for_each_possible_rcu(rn->conns->conns, conn, node,
-				   conn_hash(rn, addr)) {
-		if (conn->trans == trans && rds_conn_matches(conn, addr) &&
-		    kref_get_unless_zero(&conn->ref))
-			return conn;
-	}
-	return NULL;
-}
-
 struct rds_conn *rds_conn_lookup(struct rds_net *rn,
 				 const struct rds_transport *trans,
 				 const struct rds_path_addr *addr)
 {
-	struct rds_conn *conn;
-
-	rcu_read_lock();
-	conn = conn_find(rn, trans, addr);
-	rcu_read_unlock();
-	return conn;
+	return rds_conn_set_find(&rn->conns->conns, trans, addr);
 }
 
 bool rds_conn_is_own(const struct rds_conn *conn, u32 gen)
@@ -111,10 +78,8 @@ bool rds_conn_is_own(const struct rds_conn *conn, u32 gen)
 	if (!(conn->trans->caps & RDS_CAP_MULTIPATH))
 		return gen && gen == conn->gen;
 	swap(back.laddr, back.faddr);
-	rcu_read_lock();
-	other = gen ? conn_find(conn->rn, conn->trans, &back) : NULL;
+	other = gen ? rds_conn_lookup(conn->rn, conn->trans, &back) : NULL;
 	is_own = other && other->gen == gen;
-	rcu_read_unlock();
 	rds_conn_put(other);
 	return is_own;
 }
@@ -275,19 +240,19 @@ static struct rds_conn *conn_insert(struct rds_net *rn, struct rds_conn *fresh)
 	struct rds_conn *conn;
 
 	lockdep_assert_held(&table->lock);
-	conn = conn_find(rn, fresh->trans, &fresh->addr);
-	if (!conn && !table->ready[fresh->trans->type])
-		conn = ERR_PTR(-ENETDOWN);
-	if (!conn) {
-		if (!(fresh->trans->caps & RDS_CAP_LOCAL_ONLY))
-			rds_cong_subscribe(fresh->lmap, &fresh->sub);
-		fresh->gen = conn_new_gen(table, fresh->trans);
-		kref_get(&fresh->ref);	/* the table's */
-		hash_add_rcu(table->conns, &fresh->node,
-			     conn_hash(rn, &fresh->addr));
-		conn = fresh;
-	}
-	return conn;
+	conn = rds_conn_lookup(rn, fresh->trans, &fresh->addr);
+	if (conn)
+		return conn;
+	if (!table->ready[fresh->trans->type])
+		return ERR_PTR(-ENETDOWN);
+	fresh->gen = conn_new_gen(table, fresh->trans);
+	if (!(fresh->trans->caps & RDS_CAP_LOCAL_ONLY))
+		rds_cong_subscribe(fresh->lmap, &fresh->sub);
+	if (!rds_conn_set_add(&table->conns, fresh))
+		return fresh;
+	if (!(fresh->trans->caps & RDS_CAP_LOCAL_ONLY))
+		rds_cong_unsubscribe(fresh->lmap, &fresh->sub);
+	return ERR_PTR(-ENOMEM);
 }
 
 struct rds_conn *
@@ -353,7 +318,7 @@ struct rds_conn *rds_conn_get(struct rds_net *rn,
 static void conn_unhash(struct rds_conn *conn)
 {
 	lockdep_assert_held(&conn->rn->conns->lock);
-	hash_del_rcu(&conn->node);
+	rds_conn_set_del(&conn->rn->conns->conns, conn);
 	WRITE_ONCE(conn->dead, true);
 	rds_guest_end(conn);
 	if (!(conn->trans->caps & RDS_CAP_LOCAL_ONLY))
@@ -480,10 +445,9 @@ void rds_conn_visit(struct rds_net *rn,
 		    void (*fn)(struct rds_conn *conn, void *arg), void *arg)
 {
 	struct rds_conn *conn;
-	unsigned int b;
 
 	rcu_read_lock();
-	hash_for_each_rcu(rn->conns->conns, b, conn, node)
+	list_for_each_entry_rcu(conn, &rn->conns->conns.all, of_all)
 		fn(conn, arg);
 	rcu_read_unlock();
 }
@@ -528,11 +492,10 @@ static struct rds_conn *conn_take_any(struct rds_net *rn,
 				      const struct rds_transport *trans)
 {
 	struct rds_conn *conn;
-	unsigned int b;
 
 	spin_lock_bh(&rn->conns->lock);
 	rn->conns->ready[trans->type] = false;
-	hash_for_each(rn->conns->conns, b, conn, node) {
+	list_for_each_entry(conn, &rn->conns->conns.all, of_all) {
 		if (conn->trans != trans)
 			continue;
 		conn_unhash(conn);
@@ -566,25 +529,30 @@ EXPORT_SYMBOL_NS_GPL(rds_transport_net_exit, RDS_NS);
 int rds_conn_net_init(struct rds_net *rn)
 {
 	struct rds_conn_table *table;
-
 	int err = -ENOMEM;
 
 	if (!rds_addrs_net_init(rn))
 		return err;
-	table = kvzalloc(sizeof(*table), GFP_KERNEL);
-	if (table)
-		err = rds_guests_net_init(rn);
-	if (err) {
-		kvfree(table);
-		rds_addrs_net_exit(rn);
-		return err;
-	}
+	table = kzalloc_obj(*table, GFP_KERNEL);
+	if (!table)
+		goto err_addrs;
+	err = rds_conn_set_init(&table->conns);
+	if (err)
+		goto err_table;
+	err = rds_guests_net_init(rn);
+	if (err)
+		goto err_set;
 	spin_lock_init(&table->lock);
-	hash_init(table->conns);
-	table->seed = get_random_u32();
 	table->last_gen = get_random_u32();
 	rn->conns = table;
 	return 0;
+err_set:
+	rds_conn_set_exit(&table->conns);
+err_table:
+	kfree(table);
+err_addrs:
+	rds_addrs_net_exit(rn);
+	return err;
 }
 
 void rds_conn_net_exit(struct rds_net *rn)
@@ -592,7 +560,8 @@ void rds_conn_net_exit(struct rds_net *rn)
 	WARN_ON_ONCE(atomic_read(&rn->nr_conns));
 	WARN_ON_ONCE(atomic_read(&rn->paid_bytes));
 	rds_guests_net_exit(rn);
-	kvfree(rn->conns);
+	rds_conn_set_exit(&rn->conns->conns);
+	kfree(rn->conns);
 	rds_addrs_net_exit(rn);
 }
 

@@ -32,6 +32,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
+#include <linux/rhashtable-types.h>
 #include <linux/workqueue.h>
 
 #include <net/rds/transport.h>
@@ -66,7 +67,8 @@ struct rds_conn_addrs {
 
 /**
  * struct rds_conn - a connection
- * @node: entry in the table, RCU
+ * @node: entry in the table, by address, RCU
+ * @of_all: the same among all, RCU
  * @ref: references, see Lifetime
  * @rn: namespace, not counted
  * @trans: transport
@@ -92,7 +94,8 @@ struct rds_conn_addrs {
  * @paths: the paths, by index; NULL for those that were not made
  */
 struct rds_conn {
-	struct hlist_node		node;
+	struct rhash_head		node;
+	struct list_head		of_all;
 	struct kref			ref;
 	bool				dead;
 	struct rds_net			*rn;
