@@ -50,49 +50,6 @@ static void exchange(unsigned int i, size_t n)
 		die("recv: %m");
 }
 
-/* KiB on per-CPU lists of free pages: may be many MiB, not part of MemFree */
-static long on_cpu_lists(void)
-{
-	FILE *f = fopen("/proc/zoneinfo", "re");
-	long pages = 0, v;
-	char line[256];
-
-	if (!f)
-		die("zoneinfo: %m");
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, " count: %ld", &v) == 1)
-			pages += v;
-	}
-	fclose(f);
-	return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
-/* KiB of memory in use, without caches */
-static long in_use(void)
-{
-	long total = 0, unused = 0, cached = 0, v;
-	char line[128], key[64];
-	FILE *f;
-
-	if (!file_write("/proc/sys/vm/drop_caches", "3"))
-		die("drop_caches: %m");
-	f = fopen("/proc/meminfo", "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%63[^:]: %ld", key, &v) != 2)
-			continue;
-		if (!strcmp(key, "MemTotal"))
-			total = v;
-		else if (!strcmp(key, "MemFree"))
-			unused = v;
-		else if (!strcmp(key, "Buffers") || !strcmp(key, "Cached") ||
-			 !strcmp(key, "SReclaimable"))
-			cached += v;
-	}
-	if (f)
-		fclose(f);
-	return total - unused - on_cpu_lists() - cached;
-}
-
 int main(int argc, char **argv)
 {
 	unsigned int n = argc == 2 ? (unsigned int)atoi(argv[1]) : 0, i;
@@ -105,10 +62,10 @@ int main(int argc, char **argv)
 		fds[i] = open_one(i);
 	/* Memory that the first connection allocates for all does not count. */
 	exchange(n + 1, 100);
-	before = in_use();
+	before = memory_in_use();
 	for (i = 1; i <= n; i++)
 		exchange(i, 100);
-	after = in_use();
+	after = memory_in_use();
 	for (i = 1; i <= n; i++)
 		exchange(i, BIG);
 	printf("%.1f\n", (double)(after - before) / (2 * n));

@@ -188,6 +188,12 @@ bool file_write(const char *path, const char *text);
  */
 long file_number(const char *path);
 
+/**
+ * memory_in_use() - KiB of the machine's memory in use, without caches, which
+ * are dropped
+ */
+long memory_in_use(void);
+
 /* ---- RDS_INFO_* */
 
 /**
