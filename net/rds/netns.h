@@ -111,6 +111,7 @@ struct rds_access {
  * @paid_bytes: memory set aside for messages that are kept for the peer's core
  *	to acknowledge, and not charged to their senders
  *
+ * @shared_probes: probes that take the room that all queues share
  * @nr_sockets, @nr_conns, @nr_maps and @paid_bytes are 0 at the end of the
  * namespace; another value is a leak, and gets a WARN.
  */
@@ -133,6 +134,7 @@ struct rds_net {
 	atomic_t			nr_conns;
 	atomic_t			nr_maps;
 	atomic_t			paid_bytes;
+	atomic_t			shared_probes;
 };
 
 /*

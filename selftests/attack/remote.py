@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 from lab import (A4, A6, AC4, C4, Deadline, ICOUNT, LOAD, Net, OURS, RDS_TCP_PORT, SLOW, check,
                  eventually, ip_batch, libc_call, log)
 import wirelib
-from wirelib import (BOTH, F_CONG, MIB, ONE, RDS_CONG_MONITOR, ROLES, SOL_RDS, Closed, Conn,
+from wirelib import (BOTH, F_CONG, MIB, ONE, RDS_CONG_MONITOR, ROLES, SOL_RDS, Closed, Conn, Sniffer,
                      bitmap, case, count_dials, counters, drops, gen, header, info, npaths, pattern,
                      setting, tcp_info)
 
@@ -461,6 +461,21 @@ def addresses(c, role, family):
     serves_new(c, family)
 
 
+@case('attack.forgotten', ROLES)
+def forgotten(c, role, family):
+    """Of 2,000 hosts that connect once nothing is left after a minute, and A dials few of them."""
+    before, number = connections(c), 2000
+    for i in range(0, number, 100):
+        call_once(c, crowd(role, family, i, 100))
+    end, sniff, dials = Deadline(60), c.sniffer(), 0
+    left = connections(c) - before
+    while left and not end.over():
+        select.select([sniff.s], [], [], 1)
+        dials += sum(s.src == A4 and s.flags == Sniffer.SYN for s in sniff.segments())
+        left = connections(c) - before
+    judge(not left, '%d connections are left of %d; %d SYN in the time', left, number, dials)
+
+
 PING = header(1, 1234, 0)
 
 
@@ -501,6 +516,37 @@ def pings(c):
     check(eventually(lambda: is_taken(c, next(fresh)), 'a connection of a newcomer', 20, 0.5),
           'no newcomer is taken')
     log('%d newcomers were refused', 99 - sum(1 for _ in fresh) - 40)
+
+
+# Pongs that wait in a namespace, and on each path beside that
+SHARED_PONGS, OWN_PONGS = 16384, 16
+
+
+@case('attack.pongs', families=BOTH)
+def pongs(c):
+    """Hosts ping and do not read: the pongs that wait for all of them together have a limit, and a host
+    that reads gets its own."""
+    meter, socks, n, each = Meter(), [], 40, 1200
+    c.stack.callback(lambda: [s.close() for s in socks])
+    lost = drops(c.net.a).get('pong_limit', 0)
+    for addr in crowd('client', c.family, 12288, n):
+        s = raw_connect(c, addr)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        socks.append(s)
+    all_connected(socks)
+    for s in socks:
+        s.settimeout(20 * SLOW)
+        s.sendall(GREETING + PING * each)
+    waits = n * each - SHARED_PONGS - OWN_PONGS * n
+    judge(eventually(lambda: drops(c.net.a).get('pong_limit', 0) - lost, 'a pong that is dropped', 20),
+          'no pong is dropped')
+    p = c.peer('client', c.family)
+    for _ in range(3):
+        p.ping()
+    dropped = drops(c.net.a).get('pong_limit', 0) - lost
+    # Some are in the buffers of TCP.
+    judge(dropped > waits * 3 // 4, '%d of %d pongs were dropped, %d bytes are held', dropped, n * each,
+          meter.more())
 
 
 @case('attack.silent', families=BOTH)

@@ -559,6 +559,7 @@ void rds_conn_net_exit(struct rds_net *rn)
 {
 	WARN_ON_ONCE(atomic_read(&rn->nr_conns));
 	WARN_ON_ONCE(atomic_read(&rn->paid_bytes));
+	WARN_ON_ONCE(atomic_read(&rn->shared_probes));
 	rds_guests_net_exit(rn);
 	rds_conn_set_exit(&rn->conns->conns);
 	kfree(rn->conns);

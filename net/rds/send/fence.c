@@ -107,8 +107,8 @@ static void fence_move_accounts(struct rds_txq *from, struct rds_txq *to)
 	to->nr_messages += from->nr_messages;
 	from->nr_messages = 0;
 	from->nr_again = 0;
-	to->nr_probes += from->nr_probes;
-	from->nr_probes = 0;
+	rds_txq_set_probes(to, to->nr_probes + from->nr_probes);
+	rds_txq_set_probes(from, 0);
 	to->paid_bytes += from->paid_bytes;
 	from->paid_bytes = 0;
 	to->paid_room += from->paid_room;

@@ -92,6 +92,15 @@ void rds_txq_take_back(struct rds_txq *gate, struct rds_txq *lane,
 /* Give the memory that is set aside for uncharged messages back. */
 void rds_txq_return_room(struct rds_txq *txq);
 
+/*
+ * Probes of a queue, which has room for some.  Further ones take room that the
+ * queues of the namespace share, see rds_net.shared_probes.
+ */
+void rds_txq_set_probes(struct rds_txq *txq, unsigned int nr);
+
+/* Is there room for another probe? */
+bool rds_txq_has_probe_room(const struct rds_txq *txq);
+
 /* A message whose sender was not charged any more goes. */
 static inline void rds_txq_unpay(struct rds_txq *txq,
 				 const struct rds_message *m)
@@ -110,7 +119,7 @@ static inline void rds_txq_forget(struct rds_txq *txq, struct rds_message *m)
 	lockdep_assert_held(&txq->lock);
 	txq->nr_messages--;
 	if (m->flags & RDS_MSG_PROBE)
-		txq->nr_probes--;
+		rds_txq_set_probes(txq, txq->nr_probes - 1);
 	if (unlikely(m->flags & RDS_MSG_AGAIN))
 		txq->nr_again--;
 	if (m->flags & RDS_MSG_KEPT)

@@ -10,6 +10,15 @@
 #include "sock/zrecord.h"
 #include <net/rds/transport.h>
 
+/*
+ * Probes that each queue has room for, those that share the room of a
+ * namespace, and the most on one queue: a peer that pings and does not read
+ * makes this host keep a pong for each ping.
+ */
+#define OWN_PROBES	16
+#define SHARED_PROBES	16384
+#define MAX_PROBES	1024
+
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
 		  struct rds_net *rn, const struct rds_txq_ops *ops,
 		  const u64 *delivered)
@@ -338,6 +347,26 @@ void rds_txq_rewind(struct rds_txq *txq)
 	rcu_read_unlock();
 }
 
+void rds_txq_set_probes(struct rds_txq *txq, unsigned int nr)
+{
+	unsigned int was = max_t(unsigned int, txq->nr_probes, OWN_PROBES);
+	unsigned int is = max_t(unsigned int, nr, OWN_PROBES);
+
+	lockdep_assert_held(&txq->lock);
+	txq->nr_probes = nr;
+	if (is != was)
+		atomic_add(is - was, &txq->rn->shared_probes);
+}
+
+bool rds_txq_has_probe_room(const struct rds_txq *txq)
+{
+	lockdep_assert_held(&txq->lock);
+	if (txq->nr_probes < OWN_PROBES)
+		return true;
+	return txq->nr_probes < MAX_PROBES &&
+	       atomic_read(&txq->rn->shared_probes) < SHARED_PROBES;
+}
+
 static bool txq_is_needed(const struct rds_txq *txq)
 {
 	lockdep_assert_held(&txq->lock);
@@ -427,7 +456,7 @@ void rds_txq_destroy(struct rds_txq *txq)
 	WARN_ON_ONCE(list_empty(&done) != !txq->nr_messages);
 	txq->batch.cur = NULL;
 	txq->nr_messages = 0;
-	txq->nr_probes = 0;
+	rds_txq_set_probes(txq, 0);
 	txq->nr_again = 0;
 	txq->kept_bytes = 0;
 	rds_txq_return_room(txq);

@@ -17,12 +17,6 @@
 /* Headers that are renewed without dropping the lock */
 #define RENEW_AT_ONCE	64
 
-/*
- * Probes that the lists of one path may hold; further ones are dropped and
- * counted.
- */
-#define TXQ_MAX_PROBES	1024
-
 static unsigned int rds_send_batch_count = 1024;
 module_param_named(send_batch_count, rds_send_batch_count, uint, 0444);
 MODULE_PARM_DESC(send_batch_count,
@@ -203,7 +197,7 @@ static void txq_supersede(struct rds_txq *txq, struct rds_message *old,
 	lockdep_assert_held(&txq->lock);
 	if (old->flags & RDS_MSG_PROBE && !(m->flags & RDS_MSG_PROBE)) {
 		m->flags |= RDS_MSG_PROBE;
-		txq->nr_probes++;
+		rds_txq_set_probes(txq, txq->nr_probes + 1);
 	}
 	rds_txq_unlink(txq, old, &done);
 	rds_message_free(old);
@@ -270,7 +264,7 @@ static bool txq_add_due(struct rds_txq *txq, unsigned int what)
 		txq->map = m;
 	if (probe) {
 		m->flags |= RDS_MSG_PROBE;
-		txq->nr_probes++;
+		rds_txq_set_probes(txq, txq->nr_probes + 1);
 	}
 	txq->ack_sent = max(txq->ack_sent, be64_to_cpu(m->tx.hdr->ack));
 	txq_insert(txq, m);
@@ -562,13 +556,13 @@ bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m)
 
 	m->flags |= RDS_MSG_PROBE;
 	spin_lock_bh(&txq->lock);
-	if (txq->gone || txq->nr_probes >= TXQ_MAX_PROBES) {
+	if (txq->gone || !rds_txq_has_probe_room(txq)) {
 		spin_unlock_bh(&txq->lock);
 		rds_drop(txq->rn->net, RDS_DROP_PONG_LIMIT);
 		rds_message_free(m);
 		return false;
 	}
-	txq->nr_probes++;
+	rds_txq_set_probes(txq, txq->nr_probes + 1);
 	txq->probed++;
 	txq_append(txq, m);
 	run = rds_txq_wants_run(txq);
