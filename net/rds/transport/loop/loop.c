@@ -23,6 +23,13 @@
 #define LOOP_GFP	(GFP_ATOMIC | __GFP_ACCOUNT)
 
 /*
+ * Messages, and bytes, that are delivered before bottom halves run: a batch may
+ * have all that other senders have queued.
+ */
+#define LOOP_TURN_MSGS	64
+#define LOOP_TURN_BYTES	(256 * 1024)
+
+/*
  * Loopback is chosen by rds_transport_for_addr(), not by an address that it
  * has.
  */
@@ -130,28 +137,42 @@ static bool loop_deliver(struct rds_rx_batch *rx, const struct rds_tx_msg *m)
 	return true;
 }
 
-static enum rds_tx_result loop_xmit(struct rds_path *path,
-				    struct rds_tx_batch *batch)
+/* Deliver some messages.  False without memory. */
+static bool loop_turn(struct rds_path *path, struct rds_tx_batch *batch)
 {
-	enum rds_tx_result res = RDS_TX_DONE;
+	const u64 end = batch->pos + LOOP_TURN_BYTES;
+	unsigned int left = LOOP_TURN_MSGS;
 	struct rds_rx_batch rx;
+	bool delivered = true;
 
 	local_bh_disable();
 	rds_rx_begin(&rx, path);
-	while (batch->cur) {
-		if (!loop_deliver(&rx, batch->cur)) {
-			/*
-			 * The core connects a lost path again after a delay and
-			 * retransmits.
-			 */
-			rds_path_lost(path, RDS_DROP_NO_MEMORY);
-			res = RDS_TX_FAILED;
+	while (batch->cur && left-- && batch->pos < end) {
+		delivered = loop_deliver(&rx, batch->cur);
+		if (!delivered)
 			break;
-		}
 		rds_tx_advance(batch, batch->cur->bytes);
 	}
 	rds_rx_end(&rx);
 	local_bh_enable();
+	return delivered;
+}
+
+static enum rds_tx_result loop_xmit(struct rds_path *path,
+				    struct rds_tx_batch *batch)
+{
+	enum rds_tx_result res = RDS_TX_DONE;
+
+	while (res == RDS_TX_DONE && batch->cur) {
+		if (loop_turn(path, batch))
+			continue;
+		/*
+		 * The core connects a lost path again after a delay and
+		 * retransmits.
+		 */
+		rds_path_lost(path, RDS_DROP_NO_MEMORY);
+		res = RDS_TX_FAILED;
+	}
 	rds_path_acked(path, batch->pos);
 	return res;
 }
