@@ -52,6 +52,21 @@ JUDGED = [
     ("", FAMILY, "intree", (4, 0)),
 ]
 
+def race(*functions):
+    """A report of KCSAN: each function is followed by its caller, and by that one's."""
+    lines = [RULE, "[  9.0] BUG: KCSAN: data-race in a / b"]
+    for f in functions:
+        lines += ["[  9.0] write to 0xff3e2208053a9440 of 8 bytes by task 315 on cpu 1:",
+                  "[  9.0]  %s+0x29/0x30" % f, "[  9.0]  vfs_write+0x1/0x2", "[  9.0]  rds_x+0x1/0x2 [rds]"]
+    return lines + ["[  9.0] Reported by Kernel Concurrency Sanitizer on:", RULE]
+
+
+JUDGED += [
+    ("", race("tcp_poll", "rds_poll"), "ours", (1, 0)),
+    ("", race("tcp_poll", "tcp_ack"), "ours", (0, 1)),
+    ("", race("rds_poll", "rds_poll"), "intree", (0, 1)),
+]
+
 # A block of a warning, and what is said of where it was
 WARNED = [
     CUT, "[  9.0] WARNING: CPU: 0 PID: 315 at rxe_pool.c:212 __rxe_cleanup+0x109/0x140 [rdma_rxe]",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# build.sh K        build our modules for kernel K (6.12, 6.1, 7.3, debug) in build/mod/K, and copy
+# build.sh K        build our modules for kernel K (6.12, 6.1, 7.3, debug, kcsan) in build/mod/K, and copy
 #                   them to build/mod/K/ko, those of test groups to build/mod/K/testko
 # build.sh --tools  build all user programs in build/bin
 #

@@ -1,28 +1,46 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# debug-kernel.sh [--all|--headers]   build the debug kernel, unless it was built before
-# debug-kernel.sh --kdir              do so and print the folder of its source, for kmake.sh
-# debug-kernel.sh --release           do so and print its release string
+# debug-kernel.sh [debug|kcsan] [--all|--headers]   build the kernel, unless it was built before
+# debug-kernel.sh [debug|kcsan] --kdir      do so and print the folder of its source, for kmake.sh
+# debug-kernel.sh [debug|kcsan] --release   do so and print its release string
 #
-# Builds Debian's 6.12 with the checkers of debug.config, once, in a cache folder that outlives the
-# working tree: $RDS_CACHE, or rds-selftests in the user's cache. build/kernel/debug/root links to
-# its result. The build runs RDS_JOBS (default 2) processes at low priority.
+# Builds Debian's 6.12 with the checkers of debug.config, or those of kcsan.config instead, once, in a
+# cache folder that outlives the working tree: $RDS_CACHE, or rds-selftests in the user's cache.
+# build/kernel/debug/root, or kcsan/root, links to its result. The build runs RDS_JOBS (default 2)
+# processes at low priority.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=$("$top/selftests/vm/build-dir.sh")
 cache=${RDS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rds-selftests}
-base=$build/kernel/debug
-config=$top/selftests/vm/debug.config
+K=debug
+case "${1:-}" in
+debug|kcsan)	K=$1; shift ;;
+esac
+base=$build/kernel/$K
 mode=${1:---all}
 jobs=${RDS_JOBS:-2}
 
 mkdir -p "$base" "$cache"
 PATH=$PATH:/usr/sbin:/sbin
 
-# Hash the option lines only, so that a changed comment does not cause a rebuild of ten minutes.
-hash=$(grep -E '^(# )?CONFIG_' "$config" | sha256sum | cut -c 1-12)
+# options: the lines of the configuration. Only they count: a changed comment causes no rebuild of ten
+# minutes.
+options() {
+	cd "$top/selftests/vm"
+	if [ "$K" = debug ]; then
+		grep -E '^(# )?CONFIG_' debug.config
+		return
+	fi
+	own=$(grep -E '^(# )?CONFIG_' "$K.config")
+	names=$(echo "$own" | sed -E 's/^(# )?(CONFIG_[A-Z0-9_]+).*/\2/' | paste -sd '|')
+	grep -E '^(# )?CONFIG_' debug.config | grep -vE "^(# )?($names)(_|=| )"
+	echo "$own"
+}
+config=$base/options
+options >"$config"
+hash=$(sha256sum <"$config" | cut -c 1-12)
 version=$(apt-cache policy linux-source-6.12 2>/dev/null | sed -n 's/^ *Candidate: //p')
 if [ -z "$version" ] || [ "$version" = "(none)" ]; then
 	# apt's lists do not name the package: use a kernel that was built before.
@@ -50,13 +68,13 @@ configure() {
 		tail -n 20 "$dir/config.log" >&2
 		exit 1
 	}
-	bad=$(grep -E '^(# )?CONFIG_' "$config" | while read -r want; do
+	bad=$(while read -r want; do
 		case "$want" in
 		"# "*)	name=${want#\# } name=${name%% *}
 			grep -q "^$name=" "$src/.config" && echo "$want" ;;
 		*)	grep -qxF "$want" "$src/.config" || echo "$want" ;;
 		esac
-	done) || :
+	done <"$config") || :
 	[ -z "$bad" ] || { echo "debug-kernel: these did not survive:" >&2; echo "$bad" >&2; exit 1; }
 }
 

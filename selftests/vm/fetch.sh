@@ -8,7 +8,7 @@
 # fetch.sh --deb K      download and unpack all; then print the path of the image package
 #
 # All files go to build/kernel/K; no package is installed on this machine. trixie.sh fetches kernels
-# 7.*, debug-kernel.sh makes the debug kernel.
+# 7.*, debug-kernel.sh makes the kernels debug and kcsan.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -19,14 +19,12 @@ case "${1:-}" in
 esac
 K=${1:?usage: fetch.sh [--headers|--kdir|--release|--deb] KERNEL}
 
-if [ "$K" = debug ]; then
-	exec "$top/selftests/vm/debug-kernel.sh" "--$mode"
-fi
 case "$K" in
+debug|kcsan)	exec "$top/selftests/vm/debug-kernel.sh" "$K" "--$mode" ;;
 7.*)	exec "$top/selftests/vm/trixie.sh" "$K" "--$mode" ;;
 6.1)	meta_image=linux-image-amd64 meta_headers=linux-headers-amd64 ;;
 [0-9]*)	meta_image=linux-image-$K-amd64 meta_headers=linux-headers-$K-amd64 ;;
-*)	echo "fetch: unknown kernel '$K' (6.12, 6.1, 7.3 or debug)" >&2; exit 2 ;;
+*)	echo "fetch: unknown kernel '$K' (6.12, 6.1, 7.3, debug or kcsan)" >&2; exit 2 ;;
 esac
 
 # The real path: relocate() writes it into the headers.

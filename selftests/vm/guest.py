@@ -234,12 +234,12 @@ class Guest:
         return path
 
     def load(self):
-        """The debug kernel takes about ten times as long: there ci becomes light."""
-        slow = self.kernel.name == "debug" and self.opts.load == "ci"
+        """A kernel with checkers takes about ten times as long: there ci becomes light."""
+        slow = self.kernel.slow > 1 and self.opts.load == "ci"
         return "light" if slow else self.opts.load
 
     def memory(self):
-        return 2048 if self.kernel.name == "debug" else 1280
+        return 2048 if self.kernel.slow > 1 else 1280
 
     def command(self, links):
         # --pdeathsig: a guest ends when its runner is killed.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # softdev.sh siw|rxe K [VARIANT]   print the path of the driver's module for kernel K (6.12, 6.1, 7.3,
-#                                  debug); build it unless it exists
+#                                  debug, kcsan); build it unless it exists
 #
 # siw is the kernel's. With VARIANT netns it is altered by siw-netns.sed and serves the namespace of
 # its interface, with late by siw-late.sed and can lose a wakeup, or place a WRITE late. rxe is built
@@ -10,7 +10,7 @@
 # one.
 #
 # Debian's kernels do not have siw. The source is taken from the linux-source package of the same
-# version as the kernel and built out of tree; the debug kernel's build includes siw.
+# version as the kernel and built out of tree; the builds of debug and kcsan include siw.
 # build/kernel/K/siw-src and rxe-src keep the source.
 set -eu
 
@@ -30,15 +30,19 @@ base=$build/kernel/$K
 src=$base/$drv-src
 dir=$build/mod/$K/$name
 
-# Set src, the folder of the source, and version. The debug kernel's tree has the source of siw.
-if [ "$K" = debug ]; then
-	"$fetch" debug
+# Set src, the folder of the source, and version. The tree of a kernel that is built here has the source of siw.
+built=
+case "$K" in
+debug|kcsan)	built=1 ;;
+esac
+if [ -n "$built" ]; then
+	"$fetch" "$K"
 	if [ "$name" = siw ]; then
-		ls "$base/root/lib/modules/$("$fetch" --release debug)"/kernel/drivers/infiniband/sw/siw/siw.ko*
+		ls "$base/root/lib/modules/$("$fetch" --release "$K")"/kernel/drivers/infiniband/sw/siw/siw.ko*
 		exit
 	fi
 	src=$kdir/drivers/infiniband/sw/$drv
-	version=$("$fetch" --release debug)
+	version=$("$fetch" --release "$K")
 else
 	# The version of the image's package, out of the file name NAME_VERSION_ARCH.deb
 	version=$(basename "$("$fetch" --deb "$K")" | cut -d _ -f 2)
@@ -72,7 +76,7 @@ unpack() {
 	echo "$version" >"$src/.version"
 }
 
-[ "$K" = debug ] || [ "$(cat "$src/.version" 2>/dev/null)" = "$version" ] || unpack
+[ -n "$built" ] || [ "$(cat "$src/.version" 2>/dev/null)" = "$version" ] || unpack
 [ "$name" = "$drv" ] || version="$version $(cksum <"$top/selftests/vm/$name.sed")"
 if [ ! -e "$dir/$module.ko" ] || [ "$(cat "$dir/.version" 2>/dev/null)" != "$version" ]; then
 	cp "$src"/*.[ch] "$src/Makefile" "$dir/"

@@ -27,13 +27,15 @@ NEXT = re.compile(r"-\[ cut here \]-")
 # The kernel prints this when it loads the first module that is not part of it.
 OUT_OF_TREE = re.compile(r"loading out-of-tree module taints kernel")
 # These reports have several traces: they do not end with </TASK>, but with a line of "=".
-RULED = re.compile(r"KASAN:|possible (circular|recursive)|lock inversion|inconsistent lock")
+RULED = re.compile(r"KASAN:|KCSAN:|possible (circular|recursive)|lock inversion|inconsistent lock")
 LONGEST = 120
 PROCESS = re.compile(r"\bComm: (\S+)")
 AT = re.compile(r"\bRIP: [\da-f]+:(\S+)")
 # A function of a trace; the kernel marks with "?" what only lies on the stack.
 CALLER = re.compile(r"\] +(?!\? )([\w.]+)\+0x[\da-f]+/0x[\da-f]+")
 CALLERS = 10
+# The line of a report of KCSAN ahead of the functions of an access
+ACCESS = re.compile(r"\bof \d+ bytes by (task|interrupt)")
 REGISTERS = re.compile(r"\b(RIP|RSP|CR2|Code): ")
 REGISTER_LINES = 4
 
@@ -74,8 +76,20 @@ def never_ours(lines, stack):
     return stack.startswith("intree") and not any(OUT_OF_TREE.search(line) for line in lines)
 
 
+def racers(block):
+    """What KCSAN saw race: the functions of each access, the innermost and its caller."""
+    at = [i for i, line in enumerate(block) if ACCESS.search(line)]
+    return [line for i in at for line in block[i + 1:i + 3]]
+
+
 def is_ours(block):
-    return any(OURS.search(line) for line in block)
+    """Is a function of ours in a splat, or did one race?  Data races of the kernel's own code are not
+    rare, also in what we call."""
+    return any(OURS.search(line) for line in (racers(block) if is_race(block) else block))
+
+
+def is_race(block):
+    return any("KCSAN: data-race" in line for line in block[:2])
 
 
 def stale_int3(lines):
@@ -132,6 +146,8 @@ def judge(lines, accepted, stack):
     for first, block in find(lines):
         if (intree or not is_ours(block)) and accepted.covers(block, intree):
             notes.append("accepted: " + first)
+        elif is_race(block) and (intree or not is_ours(block)):
+            notes.append("a race of the kernel's own: " + first)
         else:
             at = where(block)
             failures.append("kernel: " + first + (" in " + at if at else ""))

@@ -20,7 +20,7 @@ BUILD = subprocess.run([os.path.join(VM, "build-dir.sh")], stdin=subprocess.DEVN
 BOOT_MODULES = ("virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay")
 # The header of a build id in an ELF file: name size 4, description size 20, type 3, name
 BUILD_ID_NOTE = struct.pack("<III4s", 4, 20, 3, b"GNU\0")
-SLOW = {"debug": 4}
+SLOW = {"debug": 4, "kcsan": 6}
 
 
 class SetupError(Exception):
@@ -51,7 +51,7 @@ def mod_name(path):
 
 
 class Kernel:
-    """One kernel that a guest can boot; fetched (or, for debug, built) on first use."""
+    """One kernel that a guest can boot; fetched (or, for debug and kcsan, built) on first use."""
 
     _all = {}
 
