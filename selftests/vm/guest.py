@@ -20,8 +20,6 @@ CHECKS_S = 150
 KERNEL_ARGS = ("console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off slab_nomerge "
                "random.trust_cpu=on no_timer_check tsc=nowatchdog "
                "rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60 net.ifnames=0 maxcpus=1")
-# An emulated processor makes fewer accesses than the defaults expect: watch more of them.
-KCSAN_ARGS = " kcsan.skip_watch=500 kcsan.skip_watch_randomize=1"
 MAC = "52:54:00:%02x:00:%02x"
 
 
@@ -254,8 +252,6 @@ class Guest:
             args += " tsc_early_khz=%d" % tsc.khz()
         if not self.leaks:
             args += " kmemleak=off"
-        if self.kernel.name == "kcsan":
-            args += KCSAN_ARGS
         args += " " + self.line.kernel_args
         argv += ["-kernel", self.kernel.vmlinuz, "-initrd", self.initrd(), "-append", args]
         argv += ["-fsdev", "local,id=host,path=/,security_model=none,readonly=on,multidevs=remap",
