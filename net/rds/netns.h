@@ -110,10 +110,10 @@ struct rds_access {
  * @nr_maps: number of congestion maps
  * @paid_bytes: memory set aside for messages that are kept for the peer's core
  *	to acknowledge, and not charged to their senders
- *
  * @shared_probes: probes that take the room that all queues share
- * @nr_sockets, @nr_conns, @nr_maps and @paid_bytes are 0 at the end of the
- * namespace; another value is a leak, and gets a WARN.
+ *
+ * The last five are 0 at the end of the namespace; another value is a leak, and
+ * gets a WARN.
  */
 struct rds_net {
 	struct net			*net;

@@ -73,7 +73,8 @@ struct rds_tx_batch {
 
 /**
  * enum rds_tx_result - how ->xmit() ended
- * @RDS_TX_DONE: all messages of the batch are taken
+ * @RDS_TX_DONE: all messages of the batch are taken, or some: the core calls
+ *	again for what is left
  * @RDS_TX_BLOCKED: the transport has no room, and calls rds_path_writable()
  *	when there is room. That call may come before ->xmit() has returned.
  * @RDS_TX_FAILED: the path cannot transmit any more; the transport has called

@@ -26,7 +26,6 @@ static void conn_take_offer(struct rds_conn *conn, bool fresh, void *arg)
 {
 	struct conn_offer *offer = arg;
 
-	/* Without memory the connection goes, as nobody has used it. */
 	if (fresh && offer->group)
 		rds_guest_begin(conn, &offer->group);
 	offer->taken = rds_cpath_incoming(conn->paths[0], &offer->parked);

@@ -18,7 +18,8 @@
  *
  * Lifetime: struct rds_guest is part of the connection, and is listed from the
  * time when the connection is made until it leaves the table.  A group is made
- * for its first guest and freed with its last one.
+ * for its first guest and freed with its last one; without memory a guest is in
+ * one for all such.
  *
  * Locks: rds_guests.lock guards all fields but rds_guest.evicted and
  * rds_guest.since, which the context writes that chose the guest.  It is taken

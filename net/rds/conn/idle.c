@@ -115,6 +115,8 @@ void rds_idle_note_told(struct rds_cpath *cp)
 		    rds_txq_all_told(&cp->txq, READ_ONCE(cp->rx.lane->told));
 
 	lockdep_assert_held(&cp->ctl);
+	WRITE_ONCE(cp->told_gen, READ_ONCE(cp->rx.gen) ?:
+				 READ_ONCE(cp->conn->session.gen));
 	WRITE_ONCE(cp->told, told);
 	if (told || cp->steady)
 		WRITE_ONCE(cp->told_again, false);
@@ -124,23 +126,35 @@ void rds_idle_note_told(struct rds_cpath *cp)
  * Has the peer been told of all that came over a path that is down?  What came
  * from an incarnation of the peer that is over, the peer does not repeat.
  */
-static bool idle_path_is_told(struct rds_cpath *cp)
+static bool idle_path_is_told(const struct rds_cpath *cp)
 {
 	u32 gen = READ_ONCE(cp->conn->session.gen);
 
-	return READ_ONCE(cp->told) || READ_ONCE(cp->rx.lane->gen) != gen;
+	return READ_ONCE(cp->told) || READ_ONCE(cp->told_gen) != gen;
+}
+
+/* Either end may have a path come up: one that is new is not ended. */
+static bool idle_path_is_old(const struct rds_cpath *cp, unsigned long limit)
+{
+	unsigned long least = min_t(unsigned long, limit, HZ);
+
+	return rds_cpath_state(cp) == RDS_PATH_UP &&
+	       jiffies - READ_ONCE(cp->up_since) > least;
 }
 
 /*
  * A path was lost before the peer was told of what is delivered: have it come
- * up for that.  Once in the time of a connection, as long as the path does not
- * carry more: whoever has the peer's address may end each connection soon.
+ * up for that.  Again after the time of a connection, then after twice that and
+ * so on, as long as the path does not carry more: whoever has the peer's
+ * address may end each connection soon.
  */
 static void idle_tell_again(struct rds_cpath *cp, unsigned long limit)
 {
-	if (READ_ONCE(cp->told_again) &&
-	    time_before(jiffies, cp->tell_time + limit))
+	bool again = READ_ONCE(cp->told_again);
+
+	if (again && jiffies - cp->tell_time < cp->tell_wait)
 		return;
+	cp->tell_wait = again ? min(2 * cp->tell_wait, FORGET_TIME) : limit;
 	cp->tell_time = jiffies;
 	WRITE_ONCE(cp->told_again, true);
 	rds_cpath_want(cp);
@@ -148,16 +162,14 @@ static void idle_tell_again(struct rds_cpath *cp, unsigned long limit)
 
 /*
  * A path that was lost before the peer was told of what is delivered comes up
- * once more for that, and the others wait.  Either end may have it come up, so
- * one that is new is not ended.  @up: one of them is up.
+ * once more for that, and the others wait.  @up: one of them is up.
  */
 static bool idle_path_can_end(struct rds_cpath *cp, bool up,
 			      unsigned long limit)
 {
 	switch (rds_cpath_state(cp)) {
 	case RDS_PATH_UP:
-		return time_after(jiffies, READ_ONCE(cp->up_since) +
-					   min_t(unsigned long, limit, HZ));
+		return idle_path_is_old(cp, limit);
 	case RDS_PATH_DOWN:
 		if (idle_path_is_told(cp) ||
 		    !rds_lanes_dial(cp->conn, cp->pub.index))
@@ -166,7 +178,7 @@ static bool idle_path_can_end(struct rds_cpath *cp, bool up,
 		if (up && READ_ONCE(cp->told_again))
 			return true;
 		/* A peer that is gone is not dialled for that. */
-		if (up || cp->reason != RDS_DROP_DIAL_FAILED)
+		if (up || READ_ONCE(cp->reason) != RDS_DROP_DIAL_FAILED)
 			idle_tell_again(cp, limit);
 		return false;
 	default:
@@ -189,6 +201,18 @@ static bool idle_ends(struct rds_conn *conn, unsigned long limit)
 	rds_conn_for_each_path(conn, i, cp)
 		can_end &= idle_path_can_end(cp, up, limit);
 	return can_end;
+}
+
+static void idle_end(struct rds_conn *conn, unsigned long limit)
+{
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	/* One may have come up meanwhile. */
+	rds_conn_for_each_path(conn, i, cp) {
+		if (idle_path_is_old(cp, limit))
+			rds_path_lost(&cp->pub, RDS_DROP_IDLE);
+	}
 }
 
 static void idle_arm(struct rds_conn *conn, unsigned long wait)
@@ -228,7 +252,7 @@ static void idle_work(struct work_struct *work)
 	if (rds_cpath_state(first) == RDS_PATH_DOWN)
 		rds_cpath_control(first, 0);
 	if (idle_ends(conn, limit))
-		rds_conn_lose_paths(conn, RDS_DROP_IDLE);
+		idle_end(conn, limit);
 	look = clamp_t(unsigned long, look, LOOK_MIN, LOOK_MAX);
 	if (READ_ONCE(conn->guest.evicted))
 		look = min_t(unsigned long, look, HZ);
@@ -317,6 +341,13 @@ static bool idle_made_room(struct rds_conn *conn)
 	       time_after(jiffies, READ_ONCE(conn->guest.since) + UNTOLD_TIME);
 }
 
+/* Has the peer let nobody tell it for so long? */
+static bool idle_is_forsaken(struct rds_conn *conn)
+{
+	return rds_conn_peer_kind(conn) == RDS_PEER_ACKS &&
+	       rds_idle_time(conn) >= FORGET_TIME;
+}
+
 bool rds_idle_is_over(struct rds_conn *conn)
 {
 	struct rds_cpath *first = conn->paths[0];
@@ -324,7 +355,8 @@ bool rds_idle_is_over(struct rds_conn *conn)
 	if (!(conn->trans->caps & RDS_CAP_MULTIPATH) ||
 	    rds_reach_is_used(conn))
 		return false;
-	if (idle_made_room(conn) || rds_pace_failing(first) >= FORGET_TIME)
+	if (idle_made_room(conn) || rds_pace_failing(first) >= FORGET_TIME ||
+	    idle_is_forsaken(conn))
 		return true;
 	if (rds_session_is_counted(&conn->session))
 		return false;

@@ -16,13 +16,13 @@
  *   - it has carried nothing but handshakes; or
  *   - it is idle, and each path has ended so that the peer has been told of all
  *     that is delivered here, and its transport has that; or
- *   - the peer has been out of reach for a day, or the connection had to make
- *     room (conn/guest.h).  A message that the peer repeats after that is
- *     delivered again.
+ *   - the peer has been out of reach, or could not be told, for a day, or the
+ *     connection had to make room (conn/guest.h).  A message that the peer
+ *     repeats after that is delivered again.
  *
- * A path that ended before the peer was told comes up once more for that, again
- * in the time of a connection, unless the peer is another incarnation meanwhile;
- * and a path that has just come up is not ended.
+ * A path that ended before the peer was told comes up for that, more and more
+ * rarely, unless the peer is another incarnation meanwhile; and a path that has
+ * just come up is not ended.
  *
  * The next connection to the peer has another generation number (conn.c), so
  * that the peer counts from its beginning.  A connection of which sockets want

@@ -46,13 +46,15 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 		return false;
 	}
 	trace_rds_path_state(&cp->pub, was, next, why);
-	WRITE_ONCE(cp->state, next);
+	if (event == RDS_EV_UP)
+		WRITE_ONCE(cp->up_since, jiffies);
+	/* Whoever sees that the path is up sees since when. */
+	smp_store_release(&cp->state, next);
 	switch (event) {
 	case RDS_EV_DIAL:
 		WRITE_ONCE(cp->dial_wanted, false);
 		break;
 	case RDS_EV_UP:
-		WRITE_ONCE(cp->up_since, jiffies);
 		WRITE_ONCE(cp->conn->guest.evicted, false);
 		/* A further path may come up without a dial of this end. */
 		if (cp->pub.index)
@@ -61,7 +63,7 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 			     cp->joins ? RDS_DUE_JOIN : 0);
 		break;
 	case RDS_EV_LOST:
-		cp->reason = why;
+		WRITE_ONCE(cp->reason, why);
 		cp->ended = was == RDS_PATH_UP;
 		if (cp->ended)
 			WRITE_ONCE(cp->in_order, path_ends_in_order(why));
@@ -144,7 +146,8 @@ bool rds_cpath_is_gone(const struct rds_cpath *cp)
 
 enum rds_cpath_state rds_cpath_state(const struct rds_cpath *cp)
 {
-	return READ_ONCE(cp->state);
+	/* Pairs with path_move(). */
+	return smp_load_acquire(&cp->state);
 }
 
 bool rds_cpath_used(const struct rds_cpath *cp)

@@ -11,9 +11,9 @@
  *
  *	rds_cpath.ctl	mutex: dialling, attaching, closing; `backoff`,
  *			`dial_after`, `failing_since`, `needed`,
- *			`attaching`, `watched`, `probing`, `told`,
- *			`short_ones`; idle_tell_again() sets
- *			`told_again` without it, and alone uses `tell_time`.
+ *			`attaching`, `watched`, `probing`, `told`, `told_gen`,
+ *			`short_ones`; idle_tell_again() sets `told_again`
+ *			without it, and alone uses `tell_time`, `tell_wait`.
  *			The functions of the transport path_connect,
  *			path_attach, path_watch and path_close run under it.
  *			Of `attaching` see rds_parked_claim().
@@ -89,7 +89,9 @@ struct rds_parked {
  *	sent, and the peer had been told of all that is delivered here
  * @told_again: the path was wanted up to tell that, and has not been steady
  *	since
- * @tell_time: when that was, in jiffies
+ * @told_gen: generation of the peer that @told is about
+ * @tell_time: when it was wanted for that, in jiffies
+ * @tell_wait: time after which it is wanted again, in jiffies
  * @in_order: the last connection that was up has ended for nobody used it, or
  *	the peer closed it
  * @retiring: the path is about to be made dead; written under @lock
@@ -149,7 +151,9 @@ struct rds_cpath {
 	unsigned long		dial_after;
 	unsigned long		failing_since;
 	unsigned long		up_since;
+	u32			told_gen;
 	unsigned long		tell_time;
+	unsigned long		tell_wait;
 	struct rds_parked	incoming[RDS_PATH_MAX_INCOMING];
 	struct rds_path_addr	route;
 	u16			port;

@@ -59,6 +59,7 @@ static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport,
 {
 	struct rds_message *m = rds_message_kernel(0, sport, dport, NULL,
 						   GFP_ATOMIC);
+	bool run;
 
 	if (!m) {
 		rds_drop(cp->pub.net, RDS_DROP_NO_MEMORY);
@@ -68,7 +69,9 @@ static bool conn_send_probe(struct rds_cpath *cp, u16 sport, u16 dport,
 		conn_build(cp, m, npaths, caps);
 	else
 		rds_stats_inc(cp->conn->rn, send_pong);
-	if (rds_txq_add_probe(&cp->txq, m))
+	if (!rds_txq_add_probe(&cp->txq, m, &run))
+		return false;
+	if (run)
 		rds_cpath_kick(cp);
 	return true;
 }
@@ -431,7 +434,7 @@ static struct rds_message *conn_make_map(struct rds_conn *conn)
 
 static u64 conn_delivered(const struct rds_cpath *cp)
 {
-	return rds_rx_lane_delivered(&cp->rx, cp->rx.lane);
+	return rds_rx_lane_delivered(&cp->rx, cp->rx.lane, false);
 }
 
 /*
@@ -481,6 +484,7 @@ static struct rds_message *conn_make_lanes_ack(struct rds_cpath *cp)
 	struct rds_message *m;
 	__be64 *acks;
 	unsigned int i;
+	u64 delivered;
 
 	m = rds_message_kernel(RDS_LANES_ACK_BYTES, 0, 0, (void **)&acks,
 			       GFP_KERNEL);
@@ -491,12 +495,8 @@ static struct rds_message *conn_make_lanes_ack(struct rds_cpath *cp)
 	smp_mb();
 	m->tx.hdr->ack = cpu_to_be64(conn_delivered(cp));
 	for (i = 0; i < RDS_MAX_PATHS; i++) {
-		u64 delivered = rds_rx_lane_delivered(&cp->rx, &lanes[i]);
-
+		delivered = rds_rx_lane_delivered(&cp->rx, &lanes[i], true);
 		acks[i] = cpu_to_be64(delivered);
-		/* Another path may tell more, or have told it, meanwhile. */
-		if (delivered > READ_ONCE(lanes[i].told))
-			WRITE_ONCE(lanes[i].told, delivered);
 	}
 	return m;
 }

@@ -15,7 +15,8 @@ struct set_key {
 
 static u32 set_addr_hash(const struct rds_path_addr *addr, u32 seed)
 {
-	seed = jhash2((const u32 *)addr->laddr.s6_addr32, 4, seed + addr->tos);
+	seed = jhash_2words(addr->ifindex, addr->tos, seed);
+	seed = jhash2((const u32 *)addr->laddr.s6_addr32, 4, seed);
 	return jhash2((const u32 *)addr->faddr.s6_addr32, 4, seed);
 }
 
@@ -74,7 +75,7 @@ struct rds_conn *rds_conn_set_find(struct rds_conn_set *set,
 
 int rds_conn_set_add(struct rds_conn_set *set, struct rds_conn *conn)
 {
-	/* A table that cannot grow has no room: that is memory, too. */
+	/* It fails without memory to grow, or while the table grows slowly. */
 	if (rhashtable_insert_fast(&set->by_addr, &conn->node, set_params))
 		return -ENOMEM;
 	kref_get(&conn->ref);

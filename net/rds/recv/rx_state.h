@@ -214,11 +214,11 @@ static inline bool rds_rx_lane_only_greeted(const struct rds_rx_lane *lane)
 
 /*
  * What to tell the peer of the present connection: the number up to which the
- * lane is delivered, if it counts for this incarnation of the peer.  Any
- * context.
+ * lane is delivered, if it counts for this incarnation of the peer.  @tell: the
+ * peer is told now, with all lanes.  Any context.
  */
 static inline u64 rds_rx_lane_delivered(const struct rds_rx_state *rx,
-					struct rds_rx_lane *lane)
+					struct rds_rx_lane *lane, bool tell)
 {
 	u64 delivered;
 
@@ -226,6 +226,8 @@ static inline u64 rds_rx_lane_delivered(const struct rds_rx_state *rx,
 		return READ_ONCE(lane->delivered);
 	spin_lock_bh(&lane->lock);
 	delivered = lane->gen == READ_ONCE(rx->gen) ? lane->delivered : 0;
+	if (tell && delivered > lane->told)
+		WRITE_ONCE(lane->told, delivered);
 	spin_unlock_bh(&lane->lock);
 	return delivered;
 }

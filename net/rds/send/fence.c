@@ -101,14 +101,24 @@ static void fence_renumber(struct rds_txq *to, struct rds_message *m)
 		m->tx.hdr->seq = cpu_to_be64(m->seq);
 }
 
-/* The numbers of what the queue holds, and of what is set aside for it */
-static void fence_move_accounts(struct rds_txq *from, struct rds_txq *to)
+/* A message of @from is one of @to now. */
+static void fence_move_one(struct rds_txq *from, struct rds_txq *to,
+			   const struct rds_message *m)
 {
-	to->nr_messages += from->nr_messages;
-	from->nr_messages = 0;
+	from->nr_messages--;
+	to->nr_messages++;
+	if (m->flags & RDS_MSG_PROBE) {
+		rds_txq_set_probes(from, from->nr_probes - 1);
+		rds_txq_set_probes(to, to->nr_probes + 1);
+	}
+	to->nr_again += !!(m->flags & RDS_MSG_AGAIN);
+	to->want_ack |= m->tx.lent;
+}
+
+/* What is set aside for messages of the queue */
+static void fence_move_room(struct rds_txq *from, struct rds_txq *to)
+{
 	from->nr_again = 0;
-	rds_txq_set_probes(to, to->nr_probes + from->nr_probes);
-	rds_txq_set_probes(from, 0);
 	to->paid_bytes += from->paid_bytes;
 	from->paid_bytes = 0;
 	to->paid_room += from->paid_room;
@@ -125,11 +135,10 @@ void rds_fence_move(struct rds_txq *from, struct rds_txq *to)
 	from->fenced = false;
 	list_for_each_entry(m, &from->queue, tx.list) {
 		fence_renumber(to, m);
-		to->nr_again += !!(m->flags & RDS_MSG_AGAIN);
-		to->want_ack |= m->tx.lent;
+		fence_move_one(from, to, m);
 	}
 	list_splice_tail_init(&from->queue, &to->queue);
-	fence_move_accounts(from, to);
+	fence_move_room(from, to);
 	spin_unlock(&to->lock);
 	spin_unlock_bh(&from->lock);
 }

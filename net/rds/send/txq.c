@@ -12,11 +12,13 @@
 
 /*
  * Probes that each queue has room for, those that share the room of a
- * namespace, and the most on one queue: a peer that pings and does not read
- * makes this host keep a pong for each ping.
+ * namespace, the part of what is left there that one queue can have, and the
+ * most on one queue: a peer that pings and does not read makes this host keep a
+ * pong for each ping.
  */
 #define OWN_PROBES	16
 #define SHARED_PROBES	16384
+#define SHARED_PART	8
 #define MAX_PROBES	1024
 
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
@@ -360,11 +362,11 @@ void rds_txq_set_probes(struct rds_txq *txq, unsigned int nr)
 
 bool rds_txq_has_probe_room(const struct rds_txq *txq)
 {
+	int left = SHARED_PROBES - atomic_read(&txq->rn->shared_probes);
+	unsigned int most = OWN_PROBES + max(left, 0) / SHARED_PART;
+
 	lockdep_assert_held(&txq->lock);
-	if (txq->nr_probes < OWN_PROBES)
-		return true;
-	return txq->nr_probes < MAX_PROBES &&
-	       atomic_read(&txq->rn->shared_probes) < SHARED_PROBES;
+	return txq->nr_probes < min_t(unsigned int, most, MAX_PROBES);
 }
 
 static bool txq_is_needed(const struct rds_txq *txq)

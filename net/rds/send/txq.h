@@ -71,7 +71,7 @@ struct rds_net;
  * @ops: operations of the path
  * @map_end: end of the message that rds_txq_probe() asked for; U64_MAX: not
  *	sent yet
- * @nr_messages: messages of the lane on all lists, and those that are @away
+ * @nr_messages: messages of the lane, or the gate's own, on all lists
  * @nr_probes: RDS_MSG_PROBE messages of them
  * @nr_again: RDS_MSG_AGAIN messages on all lists
  * @probed: number of RDS_MSG_PROBE messages that were ever queued
@@ -235,13 +235,14 @@ bool rds_txq_add(struct rds_txq *txq, struct rds_message *m,
 /**
  * rds_txq_add_probe - queue a probe, or free it
  * @txq: queue
- * @m: probe, numbered here; freed if the lists hold too many or the
+ * @m: probe, numbered here; freed if this queue, or all, hold too many or the
  *	path is being destroyed, else owned by the queue
+ * @run: set to whether the caller has to get rds_txq_run() called
  *
  * Context: any but hard interrupts.
- * Return: true if the caller has to get rds_txq_run() called.
+ * Return: false if the probe was freed.
  */
-bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m);
+bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m, bool *run);
 
 /**
  * rds_txq_run - transmit the queued messages, unless another context does

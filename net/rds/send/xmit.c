@@ -550,10 +550,8 @@ enum rds_txq_state rds_txq_run(struct rds_txq *txq)
 	return RDS_TXQ_MORE;
 }
 
-bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m)
+bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m, bool *run)
 {
-	bool run;
-
 	m->flags |= RDS_MSG_PROBE;
 	spin_lock_bh(&txq->lock);
 	if (txq->gone || !rds_txq_has_probe_room(txq)) {
@@ -565,9 +563,9 @@ bool rds_txq_add_probe(struct rds_txq *txq, struct rds_message *m)
 	rds_txq_set_probes(txq, txq->nr_probes + 1);
 	txq->probed++;
 	txq_append(txq, m);
-	run = rds_txq_wants_run(txq);
+	*run = rds_txq_wants_run(txq);
 	spin_unlock_bh(&txq->lock);
-	return run;
+	return true;
 }
 
 bool rds_txq_due(struct rds_txq *txq, unsigned int what)

@@ -23,8 +23,8 @@
 #define LOOP_GFP	(GFP_ATOMIC | __GFP_ACCOUNT)
 
 /*
- * Messages, and bytes, that are delivered before bottom halves run: a batch may
- * have all that other senders have queued.
+ * Messages, and bytes, that are delivered at once, before bottom halves run: a
+ * batch may have all that other senders have queued.
  */
 #define LOOP_TURN_MSGS	64
 #define LOOP_TURN_BYTES	(256 * 1024)
@@ -163,13 +163,10 @@ static enum rds_tx_result loop_xmit(struct rds_path *path,
 {
 	enum rds_tx_result res = RDS_TX_DONE;
 
-	while (res == RDS_TX_DONE && batch->cur) {
-		if (loop_turn(path, batch))
-			continue;
-		/*
-		 * The core connects a lost path again after a delay and
-		 * retransmits.
-		 */
+	/*
+	 * The core connects a lost path again after a delay and retransmits.
+	 */
+	if (!loop_turn(path, batch)) {
 		rds_path_lost(path, RDS_DROP_NO_MEMORY);
 		res = RDS_TX_FAILED;
 	}
