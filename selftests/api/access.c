@@ -492,17 +492,22 @@ static void listen_added(const struct api_case *c)
 	list_put(&listen_list, "\n");
 }
 
-/* B dials an address of A that is larger, from one that is not in the list. */
+/*
+ * B dials an address of A that is larger, from one that is not in the list.
+ * Those of other cases are: their connections are not refused meanwhile.
+ */
 static void listen_dials(const struct api_case *c)
 {
+	const char *larger = c->num == TCP6 ? "fd00::be" : "10.0.0.190";
 	struct refusals n = { listen_list.why, 0 };
 	int tx, rx;
 
-	list_put(&listen_list, "10.9.0.0/16");
-	ip_add("A", c->arg);
+	list_put(&listen_list, "10.0.0.0/25 fd00::/121");
+	ip_add("A", larger);
+	ip_add("B", c->arg);
 	n.was = drops_in(NS_B, n.why);
-	rx = bound(NS_A, c->arg, 0);
-	tx = bound(NS_B, c->num == TCP6 ? B6 : B4, 0);
+	rx = bound(NS_A, larger, 0);
+	tx = bound(NS_B, c->arg, 0);
 	r("there", arrives(tx, rx));
 	r("back", arrives(rx, tx));
 	r("refused", denied(&n));
@@ -546,8 +551,8 @@ const struct api_case access_cases[] = {
 	{ "access.listen_added.tcp6", listen_added, "arrived=5", .flags = C_OURS | C_ROOT,
 	  .num = TCP6, .arg = "fd00::77" },
 	{ "access.listen_dials.tcp4", listen_dials, "there=5 back=5 refused=0",
-	  .flags = C_OURS | C_ROOT, .num = TCP4, .arg = "10.0.0.78" },
+	  .flags = C_OURS | C_ROOT, .num = TCP4, .arg = "10.0.0.180" },
 	{ "access.listen_dials.tcp6", listen_dials, "there=5 back=5 refused=0",
-	  .flags = C_OURS | C_ROOT, .num = TCP6, .arg = "fd00::78" },
+	  .flags = C_OURS | C_ROOT, .num = TCP6, .arg = "fd00::b4" },
 	{ }
 };
