@@ -450,7 +450,8 @@ def call_once(c, addrs):
 
 @case('attack.forgotten', ROLES)
 def forgotten(c, role, family):
-    """Of 2,000 hosts that connect once nothing is left soon after. Until then A dials those it has to."""
+    """Of 2,000 hosts that connect once nothing is left soon after. A dials those it has to dial until
+    then; the number is printed."""
     before, number = connections(c), 2000
     for i in range(0, number, 100):
         call_once(c, crowd(role, family, i, 100))

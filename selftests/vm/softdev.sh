@@ -30,7 +30,8 @@ base=$build/kernel/$K
 src=$base/$drv-src
 dir=$build/mod/$K/$name
 
-# Set src, the folder of the source, and version. The tree of a kernel that is built here has the source of siw.
+# Set src, the folder of the source, and version. The tree of a kernel that is built here has the
+# source of siw.
 built=
 case "$K" in
 debug|kcsan)	built=1 ;;

@@ -2,10 +2,10 @@
 """Judges a line's results: its failures, and which of them are final.
 
 A final failure stays a failure whatever later runs of the line show: a splat, a leak, or a message
-that was lost, doubled, reordered or damaged. A splat of a guest that has run no module from outside
-its kernel's tree is not final: the kernel, its modules or the emulator have failed there. Such a message is recognised by the name of a result
+that was lost, doubled, reordered or damaged. Such a message is recognised by the name of a result
 or its reason (DELIVERY_NAME, DELIVERY_TEXT), or by the lines that rds-xchg prints (STREAM, LABEL,
-STATE).
+STATE). A splat of a guest that has run no module from outside its kernel's tree is not final: the
+kernel, its modules or the emulator have failed there.
 """
 
 import os

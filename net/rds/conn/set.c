@@ -75,7 +75,7 @@ struct rds_conn *rds_conn_set_find(struct rds_conn_set *set,
 
 int rds_conn_set_add(struct rds_conn_set *set, struct rds_conn *conn)
 {
-	/* It fails without memory to grow, or while the table grows slowly. */
+	/* An insertion fails without memory, or while the table is rebuilt. */
 	if (rhashtable_insert_fast(&set->by_addr, &conn->node, set_params))
 		return -ENOMEM;
 	kref_get(&conn->ref);
