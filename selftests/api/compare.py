@@ -18,6 +18,7 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.dirname(os.path.abspath(__file__))
+DIFFERENCES = os.path.join(TOP, "Documentation", "differences.rst")
 RESULT = re.compile(r"# result (\S+) ?(.*)$")
 
 
@@ -50,8 +51,7 @@ def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("intree")
     ap.add_argument("ours")
-    ap.add_argument("--differences",
-                    default=os.path.join(TOP, "Documentation", "differences.rst"))
+    ap.add_argument("--differences", default=DIFFERENCES)
     args = ap.parse_args()
     intree, ours = results(args.intree), results(args.ours)
     allowed = named(args.differences) if os.path.exists(args.differences) else set()

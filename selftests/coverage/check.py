@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Fails for an item of the protocol description without a case that tests it.
+"""Fails for an item of the protocol description without a case that tests it, and for a case of the
+socket API that only one stack runs and that is no documented difference.
 
 The file rows names the cases of each item, the file bugs those that would notice each known bug. A
 case exists if it is the name of a case line or of a result that a case line printed. The file
 printed, which collect.py makes, has these results.
 """
+import glob
 import os
+import re
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs"))
+for folder in "docs", "api":
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", folder))
 import cite  # pylint: disable=wrong-import-position
 import collect  # pylint: disable=wrong-import-position
+import compare  # pylint: disable=wrong-import-position
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 HERE = os.path.join(TOP, "selftests/coverage")
@@ -110,6 +115,28 @@ def check_bugs(names, table):
     return bad
 
 
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+
+
+def one_stack_only(source):
+    """Cases of the socket API that run on one stack only."""
+    entries = re.findall(r'\{ "([a-z]\S+)",((?:[^{}"]|%s)*)\}' % STRING, source)
+    return {name for name, rest in entries if re.search(r"\bC_(?:OURS|INTREE)\b", re.sub(STRING, "", rest))}
+
+
+def check_differences():
+    """api-compare fails for a case that one stack only runs and that is no documented difference."""
+    example = '{ "a.ours", f, "x{C_INTREE", .flags = C_OURS | C_ROOT,\n .num = 1 }, { "a.both", f, "C_OURS" },'
+    noticed = one_stack_only(example) == {"a.ours"}
+    print("%s coverage.one_stack_is_noticed" % ("ok" if noticed else "not ok"))
+    sources = glob.glob(os.path.join(TOP, "selftests/api/*.c"))
+    lost = set().union(*(one_stack_only(read(f)) for f in sources)) - compare.named(compare.DIFFERENCES)
+    for case in sorted(lost):
+        print("# %s runs on one stack only, and is not in differences.rst" % case)
+    print("%s coverage.differences" % ("not ok" if lost else "ok"))
+    return not noticed or bool(lost)
+
+
 def main():
     names, table, bugs = Names(), list(rows("rows")), list(rows("bugs"))
     refused = not any(map(names.has, ("bind.no_such_case", "no.such", "bugs.zzz")))
@@ -121,7 +148,8 @@ def main():
     bad_bugs = check_bugs(names, bugs)
     print("%s coverage.bugs, %d rows" % ("not ok" if bad_bugs else "ok", len(bugs)))
     few = names.collected()
-    return 1 if bad or bad_bugs or few or not refused or not compared else 0
+    undocumented = check_differences()
+    return 1 if bad or bad_bugs or few or undocumented or not refused or not compared else 0
 
 
 if __name__ == "__main__":
