@@ -105,7 +105,10 @@ def paths_privileged(c):
     p.auto = False
     greeting(frame(p, 'the handshake'), 0)
     p.send(0, 1, ext=offer(70, 0), seq=0, ack=0)
+    # A has applied that before it answers this. Messages that it sends before need no further path.
     p.handshake(offer(70, 0), seq=0)
+    m = frame(p, 'the answer')
+    equal((m.seq, m.sport, m.dport), (0, 0, 1), 'the answer')
     r = c.rds(sndbuf=1 << 20)
     for i in range(MANY):
         r.send(b'more', p.addr, 4000 + i)
