@@ -79,9 +79,12 @@ mutants: deps
 test-mutants: deps
 	selftests/mutants/testrun.py
 
+# kbuild removes what looks built in every folder that it does not leave out: in build/ there are
+# the modules of the kernels that were downloaded.
 clean:
 	rm -rf build/bin build/mod build/logs build/vm
-	-[ ! -f $(KDIR)/Makefile ] || $(MAKE) -C $(KDIR) M='$(CURDIR)' clean
+	-[ ! -f $(KDIR)/Makefile ] || $(MAKE) -C $(KDIR) M='$(CURDIR)' \
+		RCS_FIND_IGNORE="\( -name .git -o -path '*/build' \) -prune -o" clean
 
 distclean: clean
 	rm -rf "$$(readlink -m build)" build
