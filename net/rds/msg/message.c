@@ -31,8 +31,36 @@ static_assert(sizeof(struct rds_message) <= 128);
 
 static struct kmem_cache *message_cache;
 
+/* Bytes in front of an array that was allocated */
+static size_t message_front(const struct rds_message *m)
+{
+	return m->tx.lent ? sizeof(struct rds_zcopy) : 0;
+}
+
+static bool message_alloc_bv(struct rds_message *m, unsigned int max_bv,
+			     gfp_t gfp)
+{
+	size_t front = message_front(m);
+	void *p;
+
+	p = kmalloc(size_add(front, array_size(max_bv, sizeof(*m->tx.bv))),
+		    gfp);
+	if (!p)
+		return false;
+	m->tx.bv = p + front;
+	if (front)
+		*rds_message_zcopy_of(m) = (struct rds_zcopy){};
+	return true;
+}
+
+static void message_free_bv(struct rds_message *m)
+{
+	if (m->tx.bv != &m->inline_bv)
+		kfree((void *)m->tx.bv - message_front(m));
+}
+
 static struct rds_message *message_alloc(u32 len, unsigned int max_bv,
-					 gfp_t gfp)
+					 bool lent, gfp_t gfp)
 {
 	struct rds_message *m = kmem_cache_alloc(message_cache, gfp);
 
@@ -40,21 +68,19 @@ static struct rds_message *message_alloc(u32 len, unsigned int max_bv,
 		return NULL;
 	m->tx.nr_bv = 0;
 	m->tx.bytes = HDR_SIZE + len;
-	m->tx.lent = false;
+	m->tx.lent = lent;
 	m->tx.want_ack = false;
 	m->tx.request = NULL;
 	m->tx.end = 0;
-	m->tx.bv = m->inline_bv;
+	m->tx.bv = &m->inline_bv;
 	m->owner = NULL;
 	m->len = len;
 	m->flags = 0;
 	m->seq = 0;
-	m->zcopy = NULL;
 	m->request = NULL;
-	if (max_bv <= ARRAY_SIZE(m->inline_bv))
+	if (max_bv <= 1 && !lent)
 		return m;
-	m->tx.bv = kmalloc_array(max_bv, sizeof(*m->tx.bv), gfp);
-	if (m->tx.bv)
+	if (message_alloc_bv(m, max_bv, gfp))
 		return m;
 	kmem_cache_free(message_cache, m);
 	return NULL;
@@ -110,7 +136,7 @@ struct rds_message *rds_message_copy(struct rds_txpages *pages,
 	void *p;
 
 	/* Each entry but the last has at least PAGE_SIZE bytes. */
-	m = message_alloc(len, left / PAGE_SIZE + 1, gfp);
+	m = message_alloc(len, left / PAGE_SIZE + 1, false, gfp);
 	if (!m)
 		return ERR_PTR(-ENOMEM);
 	for (; left; left -= got) {
@@ -161,6 +187,7 @@ struct rds_message *rds_message_zcopy(struct rds_txpages *pages,
 				      u16 dport, u32 cookie)
 {
 	size_t len = iov_iter_count(from), got;
+	struct rds_zcopy *zcopy;
 	struct rds_message *m;
 	unsigned int max_bv;
 	int ret = -ENOMEM;
@@ -169,7 +196,7 @@ struct rds_message *rds_message_zcopy(struct rds_txpages *pages,
 	if (!iov_iter_extract_will_pin(from))
 		return ERR_PTR(-EFAULT);
 	max_bv = iov_iter_npages(from, INT_MAX - 1) + 1;
-	m = message_alloc(len, max_bv, GFP_KERNEL_ACCOUNT);
+	m = message_alloc(len, max_bv, true, GFP_KERNEL_ACCOUNT);
 	if (!m)
 		return ERR_PTR(-ENOMEM);
 	p = message_add_frag(m, pages, HDR_SIZE, &got, GFP_KERNEL_ACCOUNT);
@@ -177,12 +204,9 @@ struct rds_message *rds_message_zcopy(struct rds_txpages *pages,
 		goto fail;
 	m->tx.hdr = p;
 	rds_header_init(p, 0, len, sport, dport, 0);
-	m->zcopy = kzalloc(sizeof(*m->zcopy), GFP_KERNEL_ACCOUNT);
-	if (!m->zcopy)
-		goto fail;
-	m->zcopy->cookie = cookie;
-	m->tx.lent = true;
-	if (mm_account_pinned_pages(&m->zcopy->mmp, len))
+	zcopy = rds_message_zcopy_of(m);
+	zcopy->cookie = cookie;
+	if (mm_account_pinned_pages(&zcopy->mmp, len))
 		goto fail;
 	while (iov_iter_count(from)) {
 		ret = m->tx.nr_bv < max_bv ? message_add_user(m, from, max_bv) :
@@ -200,7 +224,7 @@ fail:
 struct rds_message *rds_message_kernel(u32 len, u16 sport, u16 dport,
 				       void **payload, gfp_t gfp)
 {
-	struct rds_message *m = message_alloc(len, 2, gfp);
+	struct rds_message *m = message_alloc(len, len ? 2 : 1, false, gfp);
 	struct page *page;
 	void *p;
 
@@ -235,22 +259,21 @@ fail:
  */
 static bool message_split_header(struct rds_message *m)
 {
-	struct bio_vec *bv = m->inline_bv;
 	unsigned int n = m->tx.nr_bv;
+	struct bio_vec *bv;
 
+	/* So has a message with user pages. */
 	if (m->tx.bv[0].bv_len == HDR_SIZE)
 		return true;
-	if (n + 1 > ARRAY_SIZE(m->inline_bv))
-		bv = kmalloc_array(n + 1, sizeof(*bv), GFP_ATOMIC);
+	bv = kmalloc_array(n + 1, sizeof(*bv), GFP_ATOMIC);
 	if (!bv)
 		return false;
-	memmove(bv + 1, m->tx.bv, n * sizeof(*bv));
+	memcpy(bv + 1, m->tx.bv, n * sizeof(*bv));
 	bvec_set_page(&bv[0], bv[1].bv_page, HDR_SIZE, bv[1].bv_offset);
 	bv[1].bv_offset += HDR_SIZE;
 	bv[1].bv_len -= HDR_SIZE;
 	get_page(bv[0].bv_page);
-	if (m->tx.bv != m->inline_bv)
-		kfree(m->tx.bv);
+	message_free_bv(m);
 	m->tx.bv = bv;
 	m->tx.nr_bv = n + 1;
 	return true;
@@ -297,21 +320,19 @@ bool rds_message_renew_header(struct rds_message *m, bool tag,
 /* Give back all that a message has but its own memory. */
 static void message_end(struct rds_message *m)
 {
+	struct rds_zcopy *zcopy = rds_message_zcopy_of(m);
 	unsigned int i;
 
 	for (i = 0; i < m->tx.nr_bv; i++) {
 		/* The first entry of a zero-copy message is only its header. */
-		if (i && m->zcopy)
+		if (i && zcopy)
 			unpin_user_page(m->tx.bv[i].bv_page);
 		else
 			put_page(m->tx.bv[i].bv_page);
 	}
-	if (m->zcopy) {
-		mm_unaccount_pinned_pages(&m->zcopy->mmp);
-		kfree(m->zcopy);
-	}
-	if (m->tx.bv != m->inline_bv)
-		kfree(m->tx.bv);
+	if (zcopy)
+		mm_unaccount_pinned_pages(&zcopy->mmp);
+	message_free_bv(m);
 }
 
 void rds_message_free(struct rds_message *m)

@@ -35,7 +35,6 @@
 struct rds_request;
 struct rds_sock;
 struct rds_txpages;
-struct rds_zcopy;
 
 /* a transport has taken bytes of the message */
 #define RDS_MSG_STARTED		BIT(0)
@@ -56,15 +55,15 @@ struct rds_zcopy;
 
 /**
  * struct rds_message - one message
- * @tx: part that the transport sees
+ * @tx: part that the transport sees; with user pages, struct rds_zcopy is in
+ *	front of @tx.bv
  * @owner: socket that is charged for the message, or NULL
  * @len: payload bytes
  * @flags: RDS_MSG_*
  * @seq: number of the message on its path, valid once queued
- * @zcopy: charge of the pinned pages and cookie of MSG_ZEROCOPY, or NULL
  * @request: remote memory operations, or NULL; rds_message_free() does not
  *	release them
- * @inline_bv: array of @tx.bv for all but large messages
+ * @inline_bv: what @tx.bv refers to for messages in one piece
  */
 struct rds_message {
 	struct rds_tx_msg	tx;
@@ -72,9 +71,8 @@ struct rds_message {
 	u32			len;
 	u32			flags;
 	u64			seq;
-	struct rds_zcopy	*zcopy;
 	struct rds_request	*request;
-	struct bio_vec		inline_bv[2];
+	struct bio_vec		inline_bv;
 };
 
 #define rds_tx_to_message(t)	container_of(t, struct rds_message, tx)
@@ -87,6 +85,13 @@ struct rds_zcopy {
 	struct mmpin	mmp;
 	u32		cookie;
 };
+
+/* Of a message with user pages, which never has @inline_bv, or NULL */
+static inline struct rds_zcopy *
+rds_message_zcopy_of(const struct rds_message *m)
+{
+	return m->tx.lent ? (struct rds_zcopy *)m->tx.bv - 1 : NULL;
+}
 
 /**
  * rds_message_copy - make a message with a copy of user memory

@@ -84,7 +84,7 @@ static void txq_keep(struct rds_txq *txq, struct rds_message *m,
 	lockdep_assert_held(&txq->lock);
 	m->flags |= RDS_MSG_KEPT;
 	txq->kept_bytes += rds_txq_kept_size(m);
-	if (!m->owner || m->zcopy || m->flags & RDS_MSG_PAID ||
+	if (!m->owner || m->tx.lent || m->flags & RDS_MSG_PAID ||
 	    !txq_has_room(txq, rds_txq_kept_size(m)))
 		return;
 	txq->paid_bytes += rds_txq_kept_size(m);

@@ -38,7 +38,7 @@ static bool cancel_can_unlink(const struct rds_txq *gate,
 	 * report them before.  On `kept` it has that.  What is on `queue` is
 	 * for another connection, and would be sent over it.
 	 */
-	return list == &lane->kept || list == &lane->queue || !m->zcopy ||
+	return list == &lane->kept || list == &lane->queue || !m->tx.lent ||
 	       !(m->flags & RDS_MSG_STARTED);
 }
 
@@ -53,7 +53,7 @@ static void cancel_mark(struct rds_message *m, bool closing)
 	struct rds_sock *rs = m->owner;
 
 	m->flags |= RDS_MSG_CANCELLED;
-	if (m->zcopy && !closing)
+	if (m->tx.lent && !closing)
 		return;
 	m->owner = NULL;
 	rds_sock_sent(rs, rds_message_charge(m), 1);

@@ -59,8 +59,9 @@ static void txq_account(struct rds_sock *owner, unsigned int bytes,
 /* Report the zero-copy cookie only after the pages are unpinned. */
 static void txq_free(struct rds_message *m, struct rds_message_bin *bin)
 {
-	struct rds_sock *owner = m->zcopy ? m->owner : NULL;
-	u32 cookie = m->zcopy ? m->zcopy->cookie : 0;
+	const struct rds_zcopy *zcopy = rds_message_zcopy_of(m);
+	struct rds_sock *owner = zcopy ? m->owner : NULL;
+	u32 cookie = zcopy ? zcopy->cookie : 0;
 
 	/* Operations that were not posted end here. */
 	if (unlikely(m->request))
