@@ -24,7 +24,7 @@ SCOPE = {
     "&conn->idle.lock": "connection", "&guests->lock": "namespace",
     "&rs->lock": "socket", "&rs->rx_lock": "socket", "&rs->rx_wait": "socket",
     "&rs->snd_wait": "socket", "&rs->cong_lock": "socket", "&rs->mon_lock": "socket",
-    "&rs->mr_lock": "socket", "&p->lock": "socket",
+    "&rs->mr_lock": "socket", "&p->lock": "socket", "&rs->sent_lock": "socket",
     # A local address has one map for all peers.
     "&map->lock": "address", "&map->wait": "address",
     # The tables of connections, of bound sockets and of maps have the same lock name.

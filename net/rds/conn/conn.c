@@ -164,11 +164,26 @@ static void conn_free_work(struct work_struct *work)
 	conn_free(container_of(to_rcu_work(work), struct rds_conn, free_work));
 }
 
+/*
+ * The queues drop their messages before the grace period: a context that
+ * cancels messages finds a queue by a message, under RCU, without a reference.
+ */
+static void conn_drain_work(struct work_struct *work)
+{
+	struct rds_conn *conn = container_of(work, struct rds_conn, drain_work);
+	struct rds_cpath *cp;
+	unsigned int i;
+
+	rds_conn_for_each_path(conn, i, cp)
+		rds_txq_destroy(&cp->txq);
+	queue_rcu_work(rds_conn_wq, &conn->free_work);
+}
+
 static void conn_release(struct kref *ref)
 {
 	struct rds_conn *conn = container_of(ref, struct rds_conn, ref);
 
-	queue_rcu_work(rds_conn_wq, &conn->free_work);
+	queue_work(rds_conn_wq, &conn->drain_work);
 }
 
 void rds_conn_put(struct rds_conn *conn)
@@ -198,6 +213,7 @@ static struct rds_conn *conn_alloc(struct rds_net *rn,
 			 rds_lanes_limit(READ_ONCE(rn->sysctl.paths_old),
 					 conn->lanes.max));
 	rds_idle_init(conn);
+	INIT_WORK(&conn->drain_work, conn_drain_work);
 	INIT_RCU_WORK(&conn->free_work, conn_free_work);
 	if (!rds_addrs_begin(conn) || !conn_get_maps(conn) ||
 	    !rds_conn_make_rx_lanes(conn))

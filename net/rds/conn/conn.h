@@ -8,10 +8,10 @@
  * table when its namespace or transport goes, or when it is down and its
  * numbers are not needed any more (conn/idle.h); one of loopback when nothing
  * was sent over it for some seconds.  After that a lookup gives no new
- * reference, the paths are closed for good, and the last reference frees the
- * connection after a grace period.  A connection points to its namespace
- * without a reference: all connections of a namespace are freed before the
- * namespace is.
+ * reference, the paths are closed for good, and the last reference drops the
+ * messages that are left and frees the connection after a grace period.  A
+ * connection points to its namespace without a reference: all connections of a
+ * namespace are freed before the namespace is.
  *
  * A connection is forgotten in one step under rds_conn_table.lock: its queues
  * refuse messages, its paths refuse connections, and it leaves the table.  A
@@ -85,7 +85,8 @@ struct rds_conn_addrs {
  * @idle: since when nobody uses the connection
  * @guest: place among those that peers have made
  * @dead: out of the table: its paths do not come up again
- * @free_work: frees the connection after a grace period, in process context
+ * @drain_work: drops the messages that are left, in process context
+ * @free_work: frees the connection a grace period after that
  * @addrs: addresses that further paths may use, beside @addr
  * @lanes: over which of @paths this host sends
  * @reach: sockets that are told of the peer, or NULL; see conn/reach.h
@@ -110,6 +111,7 @@ struct rds_conn {
 	u32				gen;
 	struct rds_idle			idle;
 	struct rds_guest		guest;
+	struct work_struct		drain_work;
 	struct rcu_work			free_work;
 	struct rds_conn_addrs		addrs;
 	struct rds_lanes		lanes;
@@ -175,23 +177,6 @@ bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
  * that this end dials come back.  Any context but hard interrupts.
  */
 void rds_conn_reset_denied(struct rds_net *rn);
-
-/**
- * rds_conn_cancel - drop the unacknowledged messages of a socket
- * @rn: namespace
- * @rs: socket, bound
- * @laddr: address of @rs
- * @faddr: peer whose messages are dropped, or NULL for all peers
- * @dport: destination port whose messages are dropped, host order, or -1 for
- *	all ports
- *
- * If @faddr is NULL, then after the return only messages refer to @rs that
- * another context is retiring in an RCU read section.
- * Context: process.
- */
-void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs,
-		     const struct in6_addr *laddr, const struct in6_addr *faddr,
-		     int dport);
 
 /* Snapshot of a path for RDS_INFO_CONNECTIONS */
 struct rds_conn_info {

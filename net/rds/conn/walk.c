@@ -7,8 +7,6 @@
 #include "conn/internal.h"
 #include "conn/path.h"
 #include "netns.h"
-#include "send/cancel.h"
-#include "sock/state.h"
 
 /*
  * Two hosts, a type of service as users have it, and whether there was a
@@ -44,41 +42,6 @@ bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
 
 	rds_conn_visit(rn, walk_reset, &r);
 	return r.found;
-}
-
-/* Messages of a socket, to one port and host or to all */
-struct walk_cancel {
-	struct rds_sock		*rs;
-	const struct in6_addr	*laddr, *faddr;
-	int			dport;
-};
-
-static void walk_cancel(struct rds_conn *conn, void *arg)
-{
-	const struct walk_cancel *c = arg;
-	struct rds_cpath *cp;
-	unsigned int i;
-
-	if (!ipv6_addr_equal(&conn->addr.laddr, c->laddr) ||
-	    (c->faddr && !ipv6_addr_equal(&conn->addr.faddr, c->faddr)))
-		return;
-	/* Messages may move to the first path meanwhile: it is last. */
-	for (i = RDS_MAX_PATHS; i-- > 0;) {
-		cp = rds_conn_path(conn, i);
-		if (cp)
-			rds_txq_cancel(&cp->txq, c->rs, c->dport);
-	}
-}
-
-void rds_conn_cancel(struct rds_net *rn, struct rds_sock *rs,
-		     const struct in6_addr *laddr, const struct in6_addr *faddr,
-		     int dport)
-{
-	struct walk_cancel c = { rs, laddr, faddr, dport };
-
-	/* Others may have made any number of connections. */
-	if (rds_sock_nr_sent(rs))
-		rds_conn_visit(rn, walk_cancel, &c);
 }
 
 struct walk_reset_all {

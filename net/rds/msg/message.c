@@ -78,6 +78,7 @@ static struct rds_message *message_alloc(u32 len, unsigned int max_bv,
 	m->flags = 0;
 	m->seq = 0;
 	m->request = NULL;
+	m->own.lane = NULL;
 	if (max_bv <= 1 && !lent)
 		return m;
 	if (message_alloc_bv(m, max_bv, gfp))

@@ -15,12 +15,14 @@
  * after the connection is lost, so a message that is sent again gets another
  * header (rds_message_renew_header()), while the payload stays where it is.
  *
- * Charge: the socket that sent a message is charged for it until the message is
- * retired; for its bytes only until RDS_MSG_PAID is set.  So a socket that
- * closes knows whether a message refers to it.  rds_message.owner is cleared
- * under the lock of the queue when that socket closes.  A context that retires
- * messages stays within one RCU read section from the read of owner to its last
- * use, and sockets are freed after a grace period.
+ * Charge: the socket that sent a message is charged for it until the message
+ * is retired; for its bytes only until RDS_MSG_PAID is set.  So a socket that
+ * closes knows whether a message refers to it.  A message with an owner is on
+ * the list of that socket, too, see struct rds_own, from the moment it is
+ * queued until its charge ends.  rds_message.owner is cleared under the lock
+ * of the queue when that socket closes or cancels a message that stays there.
+ * A context that retires messages stays within one RCU read section from the
+ * read of owner to its last use, and sockets are freed after a grace period.
  */
 #ifndef _RDS_MSG_MESSAGE_H
 #define _RDS_MSG_MESSAGE_H
@@ -35,6 +37,7 @@
 struct rds_request;
 struct rds_sock;
 struct rds_txpages;
+struct rds_txq;
 
 /* a transport has taken bytes of the message */
 #define RDS_MSG_STARTED		BIT(0)
@@ -54,6 +57,19 @@ struct rds_txpages;
 #define RDS_MSG_AGAIN		BIT(4)
 
 /**
+ * struct rds_own - entry in the list of a socket's queued messages
+ * @node: entry in rds_sock.sent, guarded by rds_sock.sent_lock
+ * @lane: queue that has the message; NULL for a message that was taken off its
+ *	list there, and for a cursor.  Written under the locks of the queues
+ *	that the message leaves and joins; a context that holds another lock
+ *	gets a hint, and looks again under the lock of that queue.
+ */
+struct rds_own {
+	struct hlist_node	node;
+	struct rds_txq		*lane;
+};
+
+/**
  * struct rds_message - one message
  * @tx: part that the transport sees; with user pages, struct rds_zcopy is in
  *	front of @tx.bv
@@ -63,6 +79,7 @@ struct rds_txpages;
  * @seq: number of the message on its path, valid once queued
  * @request: remote memory operations, or NULL; rds_message_free() does not
  *	release them
+ * @own: entry in the list of @owner
  * @inline_bv: what @tx.bv refers to for messages in one piece
  */
 struct rds_message {
@@ -72,6 +89,7 @@ struct rds_message {
 	u32			flags;
 	u64			seq;
 	struct rds_request	*request;
+	struct rds_own		own;
 	struct bio_vec		inline_bv;
 };
 

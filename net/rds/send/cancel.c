@@ -4,13 +4,17 @@
  * those to a peer that cannot be reached.
  */
 #include <linux/sched.h>
+#include <net/ipv6.h>
 
+#include <net/rds/transport.h>
 #include "send/cancel.h"
 #include "send/internal.h"
 #include "sock/state.h"
 
 /* Messages that are dropped under the lock, by rds_txq_drop() */
 #define DROP_AT_ONCE	1024
+/* Messages of a socket that are looked at under one lock */
+#define CANCEL_AT_ONCE	256
 
 /*
  * Is the message in use by the transmitter or the transport?  A transport may
@@ -55,6 +59,9 @@ static void cancel_mark(struct rds_message *m, bool closing)
 	m->flags |= RDS_MSG_CANCELLED;
 	if (m->tx.lent && !closing)
 		return;
+	spin_lock(&rs->sent_lock);
+	hlist_del(&m->own.node);
+	spin_unlock(&rs->sent_lock);
 	m->owner = NULL;
 	rds_sock_sent(rs, rds_message_charge(m), 1);
 }
@@ -80,105 +87,258 @@ static void cancel_skip(struct rds_txq *gate, struct rds_message *m)
 					  list_next_entry(cur, list);
 }
 
+/* Drop a message of the lane that is on @list and has an owner. */
+static void cancel_message(struct rds_txq *gate, struct rds_txq *lane,
+			   struct rds_message *m, const struct list_head *list,
+			   bool closing, struct list_head *done)
+{
+	if (!cancel_can_unlink(gate, lane, m, list)) {
+		cancel_mark(m, closing);
+		return;
+	}
+	if (list == &gate->sending) {
+		cancel_skip(gate, m);
+		lane->away -= lane != gate;
+	}
+	cancel_ack(lane, m);
+	rds_txq_unlink(lane, m, done);
+}
+
+/*
+ * The list that has a message of the lane.  The numbers rise from `kept` to
+ * `inflight`, `sending` and `queue`.
+ */
+static const struct list_head *cancel_list_of(struct rds_txq *gate,
+					      struct rds_txq *lane,
+					      const struct rds_message *m)
+{
+	const struct rds_message *first;
+
+	first = rds_txq_first_numbered(&lane->queue);
+	if (m->flags & RDS_MSG_KEPT)
+		return &lane->kept;
+	if (first && m->seq >= first->seq)
+		return &lane->queue;
+	if (!list_empty(&lane->inflight) &&
+	    m->seq <= rds_txq_msg(lane->inflight.prev)->seq)
+		return &lane->inflight;
+	return &gate->sending;
+}
+
 /**
- * struct cancel - which messages are dropped
+ * struct cancel - which messages of a socket are dropped
+ * @rs: socket; its sent_lock guards the cursor
+ * @faddr: peer, or NULL for all
+ * @dport: destination port, host order, or -1 for all, as the socket closes
+ * @at: cursor; the entries in front of it were looked at, or were sent after
+ *	the begin
+ * @done: messages that were taken off the lists of their queues, the last one
+ *	that was sent first
+ */
+struct cancel {
+	struct rds_sock		*rs;
+	const struct in6_addr	*faddr;
+	int			dport;
+	struct rds_own		at;
+	struct list_head	done;
+};
+
+static void cancel_begin(struct cancel *c)
+{
+	INIT_LIST_HEAD(&c->done);
+	spin_lock_bh(&c->rs->sent_lock);
+	hlist_add_head(&c->at.node, &c->rs->sent);
+	spin_unlock_bh(&c->rs->sent_lock);
+}
+
+/* End the charge of the messages, and report operations, as they were sent. */
+static void cancel_end(struct cancel *c)
+{
+	unsigned int n;
+	LIST_HEAD(some);
+
+	spin_lock_bh(&c->rs->sent_lock);
+	hlist_del(&c->at.node);
+	spin_unlock_bh(&c->rs->sent_lock);
+	/* The owner is the caller's socket, which needs no RCU read section. */
+	while (!list_empty(&c->done)) {
+		for (n = CANCEL_AT_ONCE; n && !list_empty(&c->done); n--)
+			list_move_tail(c->done.prev, &some);
+		rds_txq_release(&some);
+		cond_resched();
+	}
+}
+
+/* The entry behind the cursor, NULL at the end */
+static struct rds_own *cancel_next(struct cancel *c)
+{
+	lockdep_assert_held(&c->rs->sent_lock);
+	return hlist_entry_safe(c->at.node.next, struct rds_own, node);
+}
+
+static void cancel_pass(struct cancel *c, struct rds_own *own)
+{
+	lockdep_assert_held(&c->rs->sent_lock);
+	hlist_del(&c->at.node);
+	hlist_add_behind(&c->at.node, &own->node);
+}
+
+/* The queue of an entry, if that is a message to the peer, or NULL */
+static struct rds_txq *cancel_lane(const struct cancel *c,
+				   const struct rds_own *own)
+{
+	struct rds_txq *lane = READ_ONCE(own->lane);
+
+	if (lane && c->faddr &&
+	    !ipv6_addr_equal(&lane->path->addr->faddr, c->faddr))
+		return NULL;
+	return lane;
+}
+
+/*
+ * Put the cursor in front of a message to the peer, and set @lane to its queue.
+ * The queue had the message within this RCU section, and is freed a grace
+ * period after it has dropped all messages; but the message may move, or be
+ * acknowledged, before the queue is locked.  Sets @lane to NULL if there was
+ * none of many.  Returns false at the end.
+ */
+static bool cancel_find(struct cancel *c, struct rds_txq **lane)
+{
+	unsigned int n = CANCEL_AT_ONCE;
+	struct rds_own *own;
+
+	*lane = NULL;
+	spin_lock_bh(&c->rs->sent_lock);
+	while ((own = cancel_next(c)) && n--) {
+		*lane = cancel_lane(c, own);
+		if (*lane)
+			break;
+		cancel_pass(c, own);
+	}
+	spin_unlock_bh(&c->rs->sent_lock);
+	return own;
+}
+
+/*
+ * The message behind the cursor, if the lane, which is locked, has it; the
+ * cursor goes behind it.  While the lane is locked no other context takes the
+ * message off its list.
+ */
+static struct rds_message *cancel_step(struct cancel *c,
+				       const struct rds_txq *lane)
+{
+	struct rds_own *own;
+
+	lockdep_assert_held(&lane->lock);
+	spin_lock(&c->rs->sent_lock);
+	own = cancel_next(c);
+	if (own && READ_ONCE(own->lane) == lane)
+		cancel_pass(c, own);
+	else
+		own = NULL;
+	spin_unlock(&c->rs->sent_lock);
+	return own ? container_of(own, struct rds_message, own) : NULL;
+}
+
+static bool cancel_fits(const struct cancel *c, const struct rds_message *m)
+{
+	return c->dport < 0 || rds_message_dport(m) == c->dport;
+}
+
+/* Drop some of the messages behind the cursor, which the lane may have. */
+static void cancel_some(struct cancel *c, struct rds_txq *lane)
+{
+	unsigned int n = CANCEL_AT_ONCE;
+	struct rds_message *m;
+	struct rds_txq *gate;
+
+	gate = rds_carry_lock(lane);
+	while (n-- && (m = cancel_step(c, lane))) {
+		if (cancel_fits(c, m))
+			cancel_message(gate, lane, m,
+				       cancel_list_of(gate, lane, m),
+				       c->dport < 0, &c->done);
+	}
+	rds_carry_unlock(gate, lane);
+}
+
+void rds_cancel(struct rds_sock *rs, const struct in6_addr *faddr, int dport)
+{
+	struct cancel c = { .rs = rs, .faddr = faddr, .dport = dport };
+	struct rds_txq *lane;
+	bool more;
+
+	if (!rds_sock_nr_sent(rs))
+		return;
+	cancel_begin(&c);
+	do {
+		rcu_read_lock();
+		more = cancel_find(&c, &lane);
+		if (lane)
+			cancel_some(&c, lane);
+		rcu_read_unlock();
+		cond_resched();
+	} while (more);
+	cancel_end(&c);
+}
+
+/**
+ * struct drop - which messages of a queue are dropped
  * @fits: is a message one of them?  It has an owner then.
  * @arg: for @fits
- * @closing: the owner closes
- * @flags: RDS_MSG_* that the messages get
  * @left: so many more may be dropped before the lock is released
  * @done: those that were taken off their lists
  */
-struct cancel {
+struct drop {
 	bool (*fits)(const struct rds_message *m, void *arg);
 	void			*arg;
-	bool			closing;
-	u32			flags;
 	unsigned int		left;
 	struct list_head	done;
 };
 
 /* @gate has the messages of the lane on its list `sending`. */
-static void cancel_list(struct rds_txq *gate, struct rds_txq *lane,
-			struct list_head *list, struct cancel *c)
+static void drop_list(struct rds_txq *gate, struct rds_txq *lane,
+		      struct list_head *list, struct drop *d)
 {
 	struct rds_message *m, *next;
 
 	list_for_each_entry_safe(m, next, list, tx.list) {
-		if (!c->left)
+		if (!d->left)
 			break;
-		if (!c->fits(m, c->arg))
+		if (!d->fits(m, d->arg))
 			continue;
-		c->left--;
-		m->flags |= c->flags;
-		if (!cancel_can_unlink(gate, lane, m, list)) {
-			cancel_mark(m, c->closing);
-			continue;
-		}
-		if (list == &gate->sending) {
-			cancel_skip(gate, m);
-			lane->away -= lane != gate;
-		}
-		cancel_ack(lane, m);
-		rds_txq_unlink(lane, m, &c->done);
+		d->left--;
+		m->flags |= RDS_MSG_UNREACHED;
+		cancel_message(gate, lane, m, list, false, &d->done);
 	}
 }
 
-static void cancel_lists(struct rds_txq *txq, struct cancel *c)
+static void drop_lists(struct rds_txq *txq, struct drop *d)
 {
 	struct rds_txq *gate;
 
-	INIT_LIST_HEAD(&c->done);
+	INIT_LIST_HEAD(&d->done);
 	rcu_read_lock();
 	gate = rds_carry_lock(txq);
-	cancel_list(gate, txq, &txq->kept, c);
-	cancel_list(gate, txq, &txq->inflight, c);
+	drop_list(gate, txq, &txq->kept, d);
+	drop_list(gate, txq, &txq->inflight, d);
 	if ((gate->from ?: gate) == txq)
-		cancel_list(gate, txq, &gate->sending, c);
-	cancel_list(gate, txq, &txq->queue, c);
+		drop_list(gate, txq, &gate->sending, d);
+	drop_list(gate, txq, &txq->queue, d);
 	rds_carry_unlock(gate, txq);
-	rds_txq_release(&c->done);
+	rds_txq_release(&d->done);
 	rcu_read_unlock();
-}
-
-/* The messages of a socket, to one port or to all */
-struct cancel_owner {
-	const struct rds_sock	*rs;
-	int			dport;
-};
-
-static bool cancel_fits(const struct rds_message *m, void *arg)
-{
-	const struct cancel_owner *o = arg;
-
-	return m->owner == o->rs &&
-	       (o->dport < 0 || rds_message_dport(m) == o->dport);
-}
-
-void rds_txq_cancel(struct rds_txq *txq, struct rds_sock *rs, int dport)
-{
-	struct cancel_owner owner = { rs, dport };
-	struct cancel c = {
-		.fits = cancel_fits, .arg = &owner, .closing = dport < 0,
-		.left = rds_sock_nr_sent(rs),
-	};
-
-	/* Other sockets may have any number of messages here. */
-	if (c.left)
-		cancel_lists(txq, &c);
 }
 
 void rds_txq_drop(struct rds_txq *txq,
 		  bool (*fits)(const struct rds_message *m, void *arg),
 		  void *arg)
 {
-	struct cancel c = {
-		.fits = fits, .arg = arg, .flags = RDS_MSG_UNREACHED,
-	};
+	struct drop d = { .fits = fits, .arg = arg };
 
 	do {
-		c.left = DROP_AT_ONCE;
-		cancel_lists(txq, &c);
+		d.left = DROP_AT_ONCE;
+		drop_lists(txq, &d);
 		cond_resched();
-	} while (!c.left);
+	} while (!d.left);
 }

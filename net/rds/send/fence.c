@@ -103,8 +103,9 @@ static void fence_renumber(struct rds_txq *to, struct rds_message *m)
 
 /* A message of @from is one of @to now. */
 static void fence_move_one(struct rds_txq *from, struct rds_txq *to,
-			   const struct rds_message *m)
+			   struct rds_message *m)
 {
+	WRITE_ONCE(m->own.lane, to);
 	from->nr_messages--;
 	to->nr_messages++;
 	if (m->flags & RDS_MSG_PROBE) {

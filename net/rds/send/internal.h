@@ -6,6 +6,7 @@
 #include "memop/memop.h"
 #include "msg/message.h"
 #include "send/txq.h"
+#include "sock/state.h"
 
 /*
  * From this size on, with header, a sender transmits unless another context
@@ -128,6 +129,21 @@ static inline void rds_txq_forget(struct rds_txq *txq, struct rds_message *m)
 		rds_txq_unpay(txq, m);
 	if (unlikely(m->request))
 		rds_request_detach(m->request);
+	WRITE_ONCE(m->own.lane, NULL);
+}
+
+/* The queue has the message: enter it in the list of its owner, if any. */
+static inline void rds_txq_own(struct rds_txq *txq, struct rds_message *m)
+{
+	struct rds_sock *rs = m->owner;
+
+	lockdep_assert_held(&txq->lock);
+	WRITE_ONCE(m->own.lane, txq);
+	if (!rs)
+		return;
+	spin_lock(&rs->sent_lock);
+	hlist_add_head(&m->own.node, &rs->sent);
+	spin_unlock(&rs->sent_lock);
 }
 
 /* Messages were taken off the lists. */

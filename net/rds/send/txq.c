@@ -21,6 +21,11 @@
 #define SHARED_PART	8
 #define MAX_PROBES	1024
 
+/* Messages that leave the list of their socket under one lock */
+#define DISOWN_AT_ONCE	64
+/* Messages that a queue frees at once at its end */
+#define DRAIN_AT_ONCE	1024
+
 void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
 		  struct rds_net *rn, const struct rds_txq_ops *ops,
 		  const u64 *delivered)
@@ -73,6 +78,24 @@ static void txq_free(struct rds_message *m, struct rds_message_bin *bin)
 		rds_sock_zcopy_done(owner, cookie);
 }
 
+/*
+ * Messages of one owner that come one after the other, from @m on, leave its
+ * list: at most DISOWN_AT_ONCE of them.
+ */
+static void txq_disown(struct list_head *done, struct rds_message *m)
+{
+	struct rds_sock *owner = m->owner;
+	unsigned int n = DISOWN_AT_ONCE;
+
+	spin_lock_bh(&owner->sent_lock);
+	list_for_each_entry_from(m, done, tx.list) {
+		if (m->owner != owner || !n--)
+			break;
+		__hlist_del(&m->own.node);
+	}
+	spin_unlock_bh(&owner->sent_lock);
+}
+
 void rds_txq_release(struct list_head *done)
 {
 	/* Mostly there are few messages: the rest is not cleared. */
@@ -83,11 +106,13 @@ void rds_txq_release(struct list_head *done)
 
 	bin.nr = 0;
 	list_for_each_entry_safe(m, next, done, tx.list) {
-		if (m->owner != owner) {
+		if (m->owner != owner || msgs == DISOWN_AT_ONCE) {
 			txq_account(owner, bytes, msgs);
 			owner = m->owner;
 			bytes = 0;
 			msgs = 0;
+			if (owner)
+				txq_disown(done, m);
 		}
 		bytes += rds_message_charge(m);
 		msgs++;
@@ -445,25 +470,49 @@ void rds_txq_visit(struct rds_txq *txq, bool started,
 	spin_unlock_bh(&txq->lock);
 }
 
-void rds_txq_destroy(struct rds_txq *txq)
+/* Take at most @budget messages off a list.  Returns what is left of it. */
+static unsigned int txq_take(struct rds_txq *txq, struct list_head *list,
+			     unsigned int budget, struct list_head *done)
 {
+	struct rds_message *m, *next;
+
+	list_for_each_entry_safe(m, next, list, tx.list) {
+		if (!budget)
+			break;
+		rds_txq_forget(txq, m);
+		list_move_tail(&m->tx.list, done);
+		budget--;
+	}
+	return budget;
+}
+
+/* Free some messages.  Returns false if none is left. */
+static bool txq_drain(struct rds_txq *txq)
+{
+	unsigned int left = DRAIN_AT_ONCE;
 	LIST_HEAD(done);
 
 	rcu_read_lock();
 	spin_lock_bh(&txq->lock);
 	WARN_ON_ONCE(txq->open || txq->busy);
-	list_splice_init(&txq->kept, &done);
-	list_splice_tail_init(&txq->inflight, &done);
-	list_splice_tail_init(&txq->sending, &done);
-	list_splice_tail_init(&txq->queue, &done);
-	WARN_ON_ONCE(list_empty(&done) != !txq->nr_messages);
 	txq->batch.cur = NULL;
-	txq->nr_messages = 0;
-	rds_txq_set_probes(txq, 0);
-	txq->nr_again = 0;
-	txq->kept_bytes = 0;
-	rds_txq_return_room(txq);
+	left = txq_take(txq, &txq->kept, left, &done);
+	left = txq_take(txq, &txq->inflight, left, &done);
+	left = txq_take(txq, &txq->sending, left, &done);
+	left = txq_take(txq, &txq->queue, left, &done);
 	spin_unlock_bh(&txq->lock);
 	rds_txq_release(&done);
 	rcu_read_unlock();
+	return !left;
+}
+
+void rds_txq_destroy(struct rds_txq *txq)
+{
+	while (txq_drain(txq))
+		cond_resched();
+	spin_lock_bh(&txq->lock);
+	WARN_ON_ONCE(txq->nr_messages || txq->nr_probes || txq->nr_again ||
+		     txq->kept_bytes || txq->paid_bytes);
+	rds_txq_return_room(txq);
+	spin_unlock_bh(&txq->lock);
 }

@@ -26,7 +26,7 @@
  * under the lock that the transmitter takes before it leaves, so the
  * transmitter sees the message.
  *
- * Order: no spin lock of a socket is taken inside rds_txq.lock.  Messages are
+ * Order: of a socket only sent_lock is taken inside rds_txq.lock.  Messages are
  * released after the lock is dropped, within one RCU read section.  Only
  * cancelling and keeping end a charge, and may wake senders, under the lock.
  */
@@ -203,7 +203,7 @@ void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
 		  struct rds_net *rn, const struct rds_txq_ops *ops,
 		  const u64 *delivered);
 
-/* Free all messages.  The queue is not used any more. */
+/* Free all messages.  The queue is not used any more.  May sleep. */
 void rds_txq_destroy(struct rds_txq *txq);
 
 /**

@@ -459,6 +459,7 @@ static void txq_append(struct rds_txq *txq, struct rds_message *m)
 	m->tx.hdr->seq = cpu_to_be64(m->seq);
 	txq->want_ack |= m->tx.lent;
 	txq->nr_messages++;
+	rds_txq_own(txq, m);
 	list_add_tail(&m->tx.list, &txq->queue);
 }
 

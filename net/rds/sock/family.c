@@ -7,6 +7,7 @@
 #include "conn/conn.h"
 #include "memop/memop.h"
 #include "netns.h"
+#include "send/cancel.h"
 #include "sock/calls.h"
 #include "xprt/registry.h"
 #include "xprt/use.h"
@@ -17,6 +18,7 @@
  */
 static void sock_destruct(struct sock *sk)
 {
+	WARN_ON_ONCE(!hlist_empty(&rds_sk(sk)->sent));
 	atomic_dec(&rds_sk(sk)->rn->nr_sockets);
 }
 
@@ -32,7 +34,7 @@ static int rds_release(struct socket *sock)
 	rs = rds_sk(sk);
 	sock_orphan(sk);
 	rds_sock_kill(rs);
-	rds_conn_cancel(rs->rn, rs, &rs->bound_addr, NULL, -1);
+	rds_cancel(rs, NULL, -1);
 	rds_sock_purge(rs);
 	if (rs->memop_used)
 		rds_mr_purge(rs);

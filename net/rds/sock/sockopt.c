@@ -9,6 +9,7 @@
 #include "ctl/info.h"
 #include "memop/memop.h"
 #include "netns.h"
+#include "send/cancel.h"
 #include "sock/addr.h"
 #include "sock/calls.h"
 #include "sock/report.h"
@@ -98,7 +99,7 @@ static int cancel_sent_to(struct rds_sock *rs, sockptr_t optval,
 		faddr = sin6.sin6_addr;
 		port = sin6.sin6_port;
 	}
-	rds_conn_cancel(rs->rn, rs, &rs->bound_addr, &faddr, be16_to_cpu(port));
+	rds_cancel(rs, &faddr, be16_to_cpu(port));
 	return 0;
 }
 

@@ -59,6 +59,8 @@ void rds_sock_setup(struct rds_sock *rs, struct rds_net *rn)
 	rs->sk.sk_write_space = sock_write_space;
 	spin_lock_init(&rs->lock);
 	init_waitqueue_head(&rs->snd_wait);
+	spin_lock_init(&rs->sent_lock);
+	INIT_HLIST_HEAD(&rs->sent);
 	rds_txpages_init(&rs->tx_pages, &rs->sk.sk_sndbuf);
 	spin_lock_init(&rs->rx_lock);
 	INIT_LIST_HEAD(&rs->rx_queue);
@@ -95,7 +97,7 @@ void rds_sock_kill(struct rds_sock *rs)
 /**
  * rds_sock_purge - drop messages, notifications and congestion map of a closed
  * socket
- * @rs: socket after rds_sock_kill() and rds_conn_cancel()
+ * @rs: socket after rds_sock_kill() and rds_cancel()
  */
 void rds_sock_purge(struct rds_sock *rs)
 {

@@ -14,7 +14,7 @@
  *	`dead` is set under rx_lock.  A context that found the socket before
  *	either queues its message before the purge, or is refused by
  *	rds_sock_queue(), which takes rx_lock, too.
- *   3. rds_conn_cancel(): the socket owns no message any more.  A context that
+ *   3. rds_cancel(): the socket owns no message any more.  A context that
  *	retires messages may have read rds_message.owner before, in an RCU read
  *	section; it may still lower `snd`, which is harmless, and report a
  *	cookie, which is refused because of `dead`.
@@ -30,6 +30,7 @@
  * Locks: the socket lock, which sleeps, guards bind, connect, transport, type
  * of service and options.  No spin lock of a socket is taken inside another
  * one, except cong_lock > the locks of cong/map.h > mon_lock (of any socket).
+ * sent_lock is taken inside the lock of any queue.
  * The fields of the binding are constant once bound_port is read with acquire
  * and is not 0.
  */
@@ -95,6 +96,9 @@ extern atomic_t rds_rx_tracers;
  * @answered: a message was received since the last one was sent
  * @last_send: time of the last send, by local_clock(); 0 after one that may be
  *	part of a dialogue
+ * @sent_lock: guards @sent; inside rds_txq.lock, takes no other lock
+ * @sent: messages that are charged, by rds_message.own, the last one first;
+ *	and cursors
  * @snd_nospace: a poller waits for room in the send buffer
  * @snd_wait: senders that wait for room in the send buffer
  * @tx_pages: pages of sent messages
@@ -169,6 +173,8 @@ struct rds_sock {
 	atomic64_t			snd;
 	bool				snd_nospace;
 	bool				answered;
+	spinlock_t			sent_lock;
+	struct hlist_head		sent;
 	u64				last_send;
 	wait_queue_head_t		snd_wait;
 	struct rds_txpages		tx_pages;
