@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* RDS_CANCEL_SENT_TO, and what close() does to waiting messages. */
+#include <sys/wait.h>
+
 #include "api.h"
 
 static long cancel(int fd, const union addr *to, socklen_t len)
@@ -127,6 +129,71 @@ static void many(const struct api_case *c)
 	r("none", cancel(fd, &to, 16));
 }
 
+/* Messages to two hosts that come in turn: those to each can be cancelled. */
+static void two_hosts(const struct api_case *c)
+{
+	union addr to[2] = { addr_of(HOLE4, 4000), addr_of("10.0.0.97", 4000) };
+	int fd = bound(NS_A, A4, 0), i;
+
+	(void)c;
+	need(!set_int(fd, SOL_SOCKET, SO_SNDBUF, 1));
+	for (i = 0; i < MIN_SNDBUF; i++)
+		need(send_to(fd, &to[i & 1], 1, MSG_DONTWAIT) == 1);
+	r("full", send_to(fd, &to[0], 1, MSG_DONTWAIT));
+	r("first", cancel(fd, &to[0], 16));
+	r("half", send_to(fd, &to[0], MIN_SNDBUF / 2, MSG_DONTWAIT));
+	r("second", cancel(fd, &to[1], 16));
+	r("half", send_to(fd, &to[1], MIN_SNDBUF / 2, MSG_DONTWAIT));
+	r("full", send_to(fd, &to[1], 1, MSG_DONTWAIT));
+}
+
+#define TOGETHER	4
+
+/* Cancel what goes to one port, as soon as the others do, too. */
+static void cancel_one(int fd, int start, int i)
+{
+	union addr to = addr_of(HOLE4, 4000 + i);
+	char c;
+
+	need(read(start, &c, 1) == 0);
+	_exit(cancel(fd, &to, 16) ? 1 : 0);
+}
+
+/*
+ * Four processes cancel messages of one socket at a time, each those to another
+ * port: each of them removes all of its own.
+ */
+static void together(const struct api_case *c)
+{
+	int fd = bound(NS_A, A4, 0), round, i, start[2], status, bad = 0;
+	union addr to = addr_of(HOLE4, 4000);
+
+	(void)c;
+	need(!set_int(fd, SOL_SOCKET, SO_SNDBUF, 1));
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < MIN_SNDBUF; i++) {
+			to.in.sin_port = htons(4000 + i % TOGETHER);
+			need(send_to(fd, &to, 1, MSG_DONTWAIT) == 1);
+		}
+		need(!pipe(start));
+		for (i = 0; i < TOGETHER; i++) {
+			if (!fork()) {
+				close(start[1]);
+				cancel_one(fd, start[0], i);
+			}
+		}
+		close(start[0]);
+		close(start[1]);
+		while (wait(&status) > 0)
+			bad |= status;
+		/* All room of the send buffer is free. */
+		if (send_to(fd, &to, MIN_SNDBUF, MSG_DONTWAIT) != MIN_SNDBUF)
+			bad |= 1;
+		bad |= cancel(fd, &to, 16) != 0;
+	}
+	r("bad", bad);
+}
+
 /* close() leaves no message in the send queues. */
 static void closed(const struct api_case *c)
 {
@@ -179,6 +246,9 @@ const struct api_case cancel_cases[] = {
 	{ "cancel.frees_v6", frees_v6, "short=0 full=EAGAIN cancel=0 free=1" },
 	{ "cancel.own_only", own_only, "cancel=0 own=1 other=EAGAIN" },
 	{ "cancel.many", many, "cancel=0 left=25 none=0" },
+	{ "cancel.two_hosts", two_hosts, "full=EAGAIN first=0 half=1152 second=0 half=1152 "
+	  "full=EAGAIN" },
+	{ "cancel.together", together, "bad=0" },
 	{ "cancel.closed", closed, "close=0 left=0 rebind=0" },
 	{ "cancel.delivered.tcp4", delivered, "cancel=0 recv=9/16 next=8/16 notified=EAGAIN",
 	  .num = TCP4 },

@@ -35,21 +35,24 @@ static void cancel(int fd)
 		die("RDS_CANCEL_SENT_TO: %m");
 }
 
-/* Nanoseconds of a call, on average */
-static long cancel_ns(void)
+/* Nanoseconds of a call of a socket that has so many messages there, on average */
+static long cancel_ns(unsigned int own)
 {
 	int fd = rds_bound(&self, 0);
-	long ns = now_ns();
+	long ns = 0;
 
-	for (int i = 0; i < CALLS; i++)
+	for (int i = 0; i < CALLS; i++) {
+		wait_there(fd, own);
+		ns -= now_ns();
 		cancel(fd);
-	ns = now_ns() - ns;
+		ns += now_ns();
+	}
 	close(fd);
 	return ns / CALLS;
 }
 
-/* The same for sockets that had a message there */
-static long close_ns(void)
+/* The same for sockets that had a message there, and have so many */
+static long close_ns(unsigned int own)
 {
 	long ns = 0;
 
@@ -58,6 +61,7 @@ static long close_ns(void)
 
 		wait_there(fd, 1);
 		cancel(fd);
+		wait_there(fd, own);
 		ns -= now_ns();
 		close(fd);
 		ns += now_ns();
@@ -113,23 +117,33 @@ static void judge(const char *what, const char *beside, long few, long many)
 		beside);
 }
 
+/* What the calls cost of a socket without messages, and of one with some */
+struct costs {
+	long cancel, close, cancel_own, close_own;
+};
+
+static struct costs costs_of(void)
+{
+	return (struct costs){ cancel_ns(0), close_ns(0), cancel_ns(FEW),
+			       close_ns(FEW) };
+}
+
 static void messages_of_others(void)
 {
-	long cancels[2], closes[2];
+	static const char beside[] = "100000 messages of another socket";
 	int other = rds_bound(&self, 0);
+	struct costs few, many;
 
 	rds_buffers(other, 4 * MANY);
 	wait_there(other, FEW);
-	cancel_ns();
-	cancels[0] = cancel_ns();
-	closes[0] = close_ns();
+	costs_of();
+	few = costs_of();
 	wait_there(other, MANY - FEW);
-	cancels[1] = cancel_ns();
-	closes[1] = close_ns();
-	judge("cancel", "100000 messages of another socket", cancels[0],
-	      cancels[1]);
-	judge("close", "100000 messages of another socket", closes[0],
-	      closes[1]);
+	many = costs_of();
+	judge("cancel", beside, few.cancel, many.cancel);
+	judge("close", beside, few.close, many.close);
+	judge("cancel_own", beside, few.cancel_own, many.cancel_own);
+	judge("close_own", beside, few.close_own, many.close_own);
 }
 
 static void colliding_sockets(void)
@@ -155,7 +169,7 @@ int main(int argc, char **argv)
 		return 2;
 	self = addr_of(argv[1], 0);
 	peer = addr_of(argv[2], 4000);
-	ktap_plan(3);
+	ktap_plan(5);
 	messages_of_others();
 	colliding_sockets();
 	return ktap_exit();
