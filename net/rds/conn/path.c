@@ -205,7 +205,9 @@ static void path_ack_work(struct work_struct *work)
 					    struct rds_cpath, ack_work);
 
 	rds_rx_state_disarm(&cp->rx);
-	rds_conn_ack(cp);
+	/* As a sender does: another work would cost as much again. */
+	if (rds_conn_has_acks(cp) && rds_txq_run(&cp->txq) == RDS_TXQ_MORE)
+		rds_cpath_kick(cp);
 	rds_conn_put(cp->conn);
 }
 
