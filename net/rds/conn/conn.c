@@ -607,7 +607,10 @@ err_cache:
 
 void rds_conn_exit(void)
 {
-	/* Wait for rcu_work that is not queued yet. */
+	/*
+	 * Wait for rcu_work that is not queued yet.  No connection is left, so
+	 * none is about to be.
+	 */
 	rcu_barrier();
 	destroy_workqueue(rds_tx_wq);
 	destroy_workqueue(rds_conn_wq);

@@ -53,8 +53,10 @@ static void walk_reset_all(struct rds_conn *conn, void *arg)
 {
 	const struct walk_reset_all *r = arg;
 
-	if (conn->trans == r->trans)
-		rds_conn_lose_paths(conn, r->why);
+	if (conn->trans != r->trans || !kref_get_unless_zero(&conn->ref))
+		return;
+	rds_conn_lose_paths(conn, r->why);
+	rds_conn_put(conn);
 }
 
 void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
@@ -71,12 +73,14 @@ static void walk_denied(struct rds_conn *conn, void *arg)
 	struct rds_cpath *cp;
 	unsigned int i;
 
-	if (conn->trans->caps & RDS_CAP_LOCAL_ONLY)
+	if (conn->trans->caps & RDS_CAP_LOCAL_ONLY ||
+	    !kref_get_unless_zero(&conn->ref))
 		return;
 	rds_conn_for_each_path(conn, i, cp) {
 		if (!rds_cpath_allowed(cp))
 			rds_path_lost(&cp->pub, RDS_DROP_LOCAL_RECONFIG);
 	}
+	rds_conn_put(conn);
 }
 
 void rds_conn_reset_denied(struct rds_net *rn)

@@ -222,16 +222,19 @@ static bool cancel_find(struct cancel *c, struct rds_txq **lane)
 /*
  * The message behind the cursor, if the lane, which is locked, has it; the
  * cursor goes behind it.  While the lane is locked no other context takes the
- * message off its list.
+ * message off its list.  Other cursors are passed: two contexts that look for
+ * a lane again and again would only overtake each other.
  */
 static struct rds_message *cancel_step(struct cancel *c,
 				       const struct rds_txq *lane)
 {
+	unsigned int n = CANCEL_AT_ONCE;
 	struct rds_own *own;
 
 	lockdep_assert_held(&lane->lock);
 	spin_lock(&c->rs->sent_lock);
-	own = cancel_next(c);
+	while ((own = cancel_next(c)) && !READ_ONCE(own->lane) && n--)
+		cancel_pass(c, own);
 	if (own && READ_ONCE(own->lane) == lane)
 		cancel_pass(c, own);
 	else

@@ -113,7 +113,8 @@ static inline void rds_txq_unpay(struct rds_txq *txq,
 
 /*
  * The queue does not count the message any more.  The caller takes it off its
- * list, puts it on one for rds_txq_release(), and calls rds_txq_forgot().
+ * list, puts it on one for rds_txq_release(), and calls rds_txq_forgot() unless
+ * the queue is being destroyed.
  */
 static inline void rds_txq_forget(struct rds_txq *txq, struct rds_message *m)
 {
