@@ -16,7 +16,7 @@ import sys
 import wirelib
 from hostile import served
 from lab import LOAD, Fail, Net, SLOW, check, log
-from wirelib import BOTH, F_CONG, F_RETRANS, MAP_BYTES, ROLES, case, bitmap, drops, gen, header, npaths
+from wirelib import BOTH, F_CONG, F_RETRANS, MAP_BYTES, ROLES, bitmap, case, drops, gen, header, npaths
 
 FRAMES = {'full': 250000, 'light': 1500}.get(LOAD, 5000)
 SEED = int((os.environ.get('RDS_ARGS') or '1').split()[0])
@@ -29,7 +29,7 @@ OPEN = 6
 
 
 class Frames:
-    """Frames of one peer, as they come to somebody's mind who has read the rules."""
+    """Frames of one peer. Most of them have the right format, and break a rule by what they say."""
 
     def __init__(self, rnd, ports, name, to):
         self.rnd, self.ports, self.seq, self.gen = rnd, ports, 0, rnd.getrandbits(32)
@@ -178,7 +178,7 @@ def frames(c, role, family):
         if conn:
             conns.append(conn)
             began += 1
-        # A dials more slowly than this end does.
+        # A dials less often than a client: each of its connections carries more.
         for conn in rnd.choices(conns, k=2 if role == 'client' else 6) if conns else ():
             n = rnd.randrange(1, 60)
             pour(conn, rnd, b''.join(make.next() for _ in range(n)))

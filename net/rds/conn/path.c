@@ -205,7 +205,7 @@ static void path_ack_work(struct work_struct *work)
 					    struct rds_cpath, ack_work);
 
 	rds_rx_state_disarm(&cp->rx);
-	/* As a sender does: another work would cost as much again. */
+	/* This work transmits, as a sender does, and queues no other work. */
 	if (rds_conn_has_acks(cp) && rds_txq_run(&cp->txq) == RDS_TXQ_MORE)
 		rds_cpath_kick(cp);
 	rds_conn_put(cp->conn);

@@ -263,7 +263,7 @@ static bool message_split_header(struct rds_message *m)
 	unsigned int n = m->tx.nr_bv;
 	struct bio_vec *bv;
 
-	/* So has a message with user pages. */
+	/* The header of a message with user pages always is one. */
 	if (m->tx.bv[0].bv_len == HDR_SIZE)
 		return true;
 	bv = kmalloc_array(n + 1, sizeof(*bv), GFP_ATOMIC);
