@@ -100,23 +100,35 @@ static unsigned int send_too_many(void)
 }
 
 /*
+ * The connections whose end the device reported. It reports no event of a queue
+ * pair when it finds no receive: the CM says that the connection is over, and
+ * what the module posts fails or is flushed. The first of these is counted.
+ */
+static long long ended(void)
+{
+	long long terminated = drops("terminated"), closed = drops("peer_closed");
+
+	printf("# credits: terminated %lld, peer_closed %lld\n", terminated, closed);
+	return terminated < 0 || closed < 0 ? -1 : terminated + closed;
+}
+
+/*
  * More frames than the module granted, sent at once: the device finds no
  * receive for one of them, which ends the connection. The module must count
  * that, in whichever way the device tells of it, and accept a new connection.
  */
 static void overrun(void)
 {
-	long long before = drops("terminated"),
-		  send_error = drops("send_error");
-	unsigned int n = 0;
+	/* The count must not include the end of the connection before. */
+	long long before = fresh() ? ended() : -1, after;
+	unsigned int n = before < 0 ? 0 : send_too_many();
+	bool over = fake_ends(&f, 20 * slow);
 
-	if (fresh())
-		n = send_too_many();
-	else
-		before = -1;
-	ends("credits", "terminated", before, n);
-	printf("# credits: %u frames sent; send_error +%lld\n", n,
-	       drops("send_error") - send_error);
+	fake_close(&f);
+	after = ended();
+	ktap_ok(n && over && before >= 0 && after > before && echo(5000),
+		"hostile.rdma_credits # sent %u, ended %d, counted %lld to %lld",
+		n, over, before, after);
 }
 
 void credits(void)

@@ -125,7 +125,9 @@ static void conn_qp_event(struct ib_event *ev, void *context)
  * An iWARP device ends a queue pair by a Terminate message, for an error of
  * either end.  It flushes what is posted, refuses what is posted later, and
  * reports an event; the first of the three ends the connection.  All count
- * under one reason, as their order is chance.
+ * under one reason, as their order is chance.  siw reports no event when it
+ * finds no receive for a frame: if its CM is the first to tell, nothing shows
+ * which end was at fault, and the connection was closed by the peer.
  */
 static enum rds_drop_reason reason_of(const struct rds_rdma_conn *conn,
 				      enum rds_drop_reason why)
