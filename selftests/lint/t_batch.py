@@ -54,7 +54,7 @@ STORIES = [
     ("so is a line that exceeds its time",
      [["line 1", *PASS, "start", "timeout", "exit 124", "done", "next", "?end", "close", "end"],
       ["line 1", *PASS, *DONE, "?go", "line 2", *PASS, *DONE[:-1], "close", "end"]],
-     [["a: not done after 1 s"], [], []], []),
+     [["a: printed nothing for 1 s"], [], []], []),
     ("a line that the emulator struck begins again",
      [["line 1", *PASS, *DONE, "line 2", "start", *["#" + t for t in INT3]],
       ["line 1", *PASS, *DONE, "line 2", *PASS, *DONE[:-1], "close", "end"]],

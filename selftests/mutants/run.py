@@ -598,7 +598,7 @@ def own_verdict(ran, case, want=1):
         return "down", "the kernel: " + died
     if len(said) >= want:
         return "pass", ""
-    late = "no answer in time" in out or "not done after" in out
+    late = "no answer in time" in out or "printed nothing for" in out or "not done for" in out
     return ("late", "no end in time") if late else ("silent", "no result")
 
 

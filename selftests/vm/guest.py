@@ -339,6 +339,13 @@ class Guest:
             self.heard(word, rest)
         else:
             self.part.results.append(line)
+            self.goes_ahead()
+
+    def goes_ahead(self):
+        """The command under way printed something: its time limit begins anew, as in quiet.py."""
+        part = self.part
+        if part.started is not None and part.exit is None:
+            self.allow((part.line.timeout + 20) * self.slow)
 
     def heard(self, word, rest):
         """Notes one message of guest.sh about the part under way."""

@@ -162,7 +162,9 @@ class Tally:
         if guest.qemu_err and guest.started is None:
             self.fail(guest, "qemu: " + guest.qemu_err.splitlines()[-1])
         if guest.timed_out:
-            self.fail(guest, "not done after %d s" % (guest.line.timeout * guest.slow))
+            self.fail(guest, "%s for %d s" % (
+                "not done" if guest.line.cpus == "icount" else "printed nothing",
+                guest.line.timeout * guest.slow))
         said = self.add_kernel(guest, accepted)
         if guest.cut:
             # The guest was cut off: count the results it printed, but no missing ones.
