@@ -35,8 +35,8 @@ MAY = {
 }
 # A folder with two layers, which differ by file name: the state of a socket is below the system
 # calls.
-SPLIT = {"sock": ("sock/state", ("state", "table", "rcvq", "notify", "note", "report", "zrecord",
-                                  "flow"))}
+SPLIT = {"sock": ("sock/state", ("state", "table", "rcvq", "rxmem", "notify", "note", "report",
+                                  "zrecord", "flow"))}
 # Headers that the kernel-free files may include in angle brackets
 PURE_ANGLED = ("net/rds/wire.h", "net/rds/stream.h")
 

@@ -14,6 +14,7 @@
 #include "ctl/internal.h"
 #include "netns.h"
 #include "peers.h"
+#include "sock/rxmem.h"
 #include <net/rds/wire.h>
 
 static unsigned long one_jiffy = 1;
@@ -51,6 +52,8 @@ enum {
 	CTL_PEER_CONNECTIONS,
 	CTL_RECV_QUEUE_MAX,
 	CTL_RECV_QUEUE_GRACE,
+	/* of the host, in the first namespace only: the last of the table */
+	CTL_MEM,
 	CTL_NR
 };
 
@@ -259,6 +262,13 @@ static const struct ctl_table sysctl_template[CTL_NR + 1] = {
 		.extra1		= &no_jiffies,
 		.extra2		= &max_grace,
 	},
+	[CTL_MEM] = {
+		.procname	= "mem",
+		.data		= rds_rxmem_limits,
+		.maxlen		= sizeof(rds_rxmem_limits),
+		.mode		= 0644,
+		.proc_handler	= proc_doulongvec_minmax,
+	},
 };
 
 static void sysctl_defaults(struct rds_net_sysctl *s)
@@ -320,13 +330,18 @@ int rds_sysctl_net_init(struct rds_net *rn)
 {
 	struct ctl_table *table = kmemdup(sysctl_template,
 					  sizeof(sysctl_template), GFP_KERNEL);
+	size_t nr = CTL_NR;
 
 	if (!table)
 		return -ENOMEM;
 	sysctl_defaults(&rn->sysctl);
 	sysctl_bind(table, rn);
+	if (!net_eq(rn->net, &init_net)) {
+		memset(&table[CTL_MEM], 0, sizeof(table[CTL_MEM]));
+		nr = CTL_MEM;
+	}
 	rn->sysctl_header = register_net_sysctl_sz(rn->net, "net/rds", table,
-						   CTL_NR);
+						   nr);
 	if (!rn->sysctl_header) {
 		kfree(table);
 		return -ENOMEM;

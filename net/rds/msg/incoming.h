@@ -50,6 +50,8 @@ enum rds_inc_form {
  * @form: enum rds_inc_form: where the payload is
  * @tidy: the reader that dequeued the message calls rds_inc_free_spent() when
  *	it is done
+ * @charged: @truesize is charged to the socket that has queued the message, see
+ *	sock/rxmem.h; written under rds_sock.rx_lock
  * @nr: used entries of @bv
  * @max: allocated entries of @bv
  * @filled: payload bytes that were appended as socket buffers or pages
@@ -75,7 +77,8 @@ struct rds_incoming {
 	__be16			sport;
 	__be16			dport;
 	u8			form;
-	bool			tidy;
+	u8			tidy : 1,
+				charged : 1;
 	u16			nr;
 	u16			max;
 	u32			filled;

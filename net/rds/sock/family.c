@@ -9,6 +9,7 @@
 #include "netns.h"
 #include "send/cancel.h"
 #include "sock/calls.h"
+#include "sock/rxmem.h"
 #include "xprt/registry.h"
 #include "xprt/use.h"
 
@@ -19,6 +20,7 @@
 static void sock_destruct(struct sock *sk)
 {
 	WARN_ON_ONCE(!hlist_empty(&rds_sk(sk)->sent));
+	WARN_ON_ONCE(rds_sk(sk)->rx_raised || rds_sk(sk)->rx_spare);
 	atomic_dec(&rds_sk(sk)->rn->nr_sockets);
 }
 
@@ -73,9 +75,15 @@ static const struct proto_ops rds_proto_ops = {
 };
 
 static struct proto rds_proto = {
-	.name		= "RDS",
-	.owner		= THIS_MODULE,
-	.obj_size	= sizeof(struct rds_sock),
+	.name			= "RDS",
+	.owner			= THIS_MODULE,
+	.obj_size		= sizeof(struct rds_sock),
+	.memory_allocated	= &rds_rxmem_pages,
+	.per_cpu_fw_alloc	= &rds_rxmem_pages_here,
+	.sysctl_mem		= rds_rxmem_limits,
+	.sysctl_rmem		= &rds_rxmem_small,
+	/* not used, but by the tracepoint sock_exceed_buf_limit */
+	.sysctl_wmem		= &rds_rxmem_small,
 };
 
 static int rds_create(struct net *net, struct socket *sock, int protocol,

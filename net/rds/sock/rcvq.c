@@ -16,6 +16,11 @@
  * others for that time only.  Once a quarter of the bound is free, another time
  * of grace can begin, and the reader can be told again.  All this is for
  * transports with RDS_CAP_RX_HOLDS; senders of this host are refused instead.
+ *
+ * The memory of all queues of the host has a limit, too (sock/rxmem.h).  A
+ * queue that gets no more is full, and a message for it exceeds the bound,
+ * unless the queue is empty: others may have taken all there is, and a reader
+ * that keeps up must not lose anything for that.
  */
 #include <linux/net.h>
 #include <linux/sched/clock.h>
@@ -24,11 +29,14 @@
 #include "msg/incoming.h"
 #include "netns.h"
 #include "sock/rcvq.h"
+#include "sock/rxmem.h"
 #include "sock/state.h"
 
 /* Lowest limits of the memory in bytes, for loopback addresses and others */
 #define LOCAL_TRUE_MIN	SZ_64K
 #define TRUE_MIN	SZ_512K
+/* Least free memory in bytes with which it is not short any more */
+#define RX_AGAIN	SZ_64K
 
 atomic_t rds_rx_tracers __read_mostly = ATOMIC_INIT(0);
 
@@ -92,7 +100,7 @@ static bool rx_is_full(const struct rds_sock *rs, u32 len)
 	unsigned int limit = rds_sock_rcvbuf(rs);
 
 	lockdep_assert_held(&rs->rx_lock);
-	if (rs->rx_true > rx_true_max(rs))
+	if (rs->rx_true > rx_true_max(rs) || rs->rx_short)
 		return true;
 	return !rs->local_only &&
 	       ((len && rs->rx_bytes > limit) || rs->rx_count > limit);
@@ -109,12 +117,43 @@ static u64 rx_bound(const struct rds_sock *rs)
 	return max(bound, 2 * rx_true_max(rs));
 }
 
-/* Is less than a quarter of the bound free? */
+/* Is less than a quarter of the bound free, or no memory? */
 static bool rx_is_over(const struct rds_sock *rs)
 {
 	u64 bound = rx_bound(rs);
 
-	return rs->rx_true > bound - bound / 4;
+	return rs->rx_true > bound - bound / 4 || rs->rx_short;
+}
+
+/* Charge a message that is about to be queued. */
+static void rx_charge(struct rds_sock *rs, struct rds_incoming *inc)
+{
+	if (unlikely(!rds_rxmem_charge(rs, inc)) && !list_empty(&rs->rx_queue))
+		rs->rx_short = true;
+}
+
+/*
+ * Memory was short.  Is there enough again, after the reader took messages or
+ * others gave memory back: for as much as is queued and not charged, and a
+ * quarter of the queue?
+ */
+static bool rx_finds_memory(struct rds_sock *rs)
+{
+	u64 free = rs->rx_true - rds_rxmem_used(rs) +
+		   max_t(u64, rs->rx_true / 4, RX_AGAIN);
+
+	return free <= SZ_1G && rds_rxmem_raise(rs, free);
+}
+
+/* Is memory still short, and the queue near the bound? */
+static void rx_look_again(struct rds_sock *rs)
+{
+	lockdep_assert_held(&rs->rx_lock);
+	if (rs->rx_short)
+		rs->rx_short = rs->rx_count && !rx_finds_memory(rs);
+	/* Another time of grace can begin. */
+	if (rs->rx_over && !rx_is_over(rs))
+		rs->rx_over = false;
 }
 
 /* Jiffies wrap, so `rx_late` keeps that the time of grace has ended. */
@@ -127,27 +166,60 @@ static bool rx_in_grace(struct rds_sock *rs)
 }
 
 /*
- * The port is congested, and a peer has sent a message that holds @truesize
- * bytes.  In the time of grace several paths may bring one message each; a
- * quarter of the bound is for these.
+ * May a message of @truesize bytes be queued in the time of grace?  Several
+ * paths may bring one each.  A quarter of the bound is for these; if memory is
+ * short, as much as makes the port congested.
  */
-static enum rds_queued rx_judge(struct rds_sock *rs, u32 truesize)
+static bool rx_has_room(const struct rds_sock *rs, u32 truesize)
 {
-	u64 bound = rx_bound(rs), sum = rs->rx_true + truesize;
+	u64 bound = rx_bound(rs);
+
+	if (rs->rx_short &&
+	    rs->rx_true - rds_rxmem_used(rs) > rx_true_max(rs))
+		return false;
+	return rs->rx_true + truesize <= bound + bound / 4;
+}
+
+/*
+ * The port is congested, and a peer has sent a message.  The first one that
+ * exceeds the bound is always queued, unless there is no grace.
+ */
+static enum rds_queued rx_judge(struct rds_sock *rs,
+				const struct rds_incoming *inc)
+{
+	bool first = !rs->rx_over;
 
 	lockdep_assert_held(&rs->rx_lock);
-	if (sum <= bound)
+	if (rs->rx_true + inc->truesize <= rx_bound(rs) &&
+	    (inc->charged || !rs->rx_short))
 		return RDS_QUEUED;
-	if (!rs->rx_over) {
+	if (first) {
 		rs->rx_over = true;
 		rs->rx_late = false;
 		rs->rx_told = false;
 		rs->rx_grace = jiffies +
 			READ_ONCE(rs->rn->sysctl.recv_queue_grace);
 	}
-	if (rx_in_grace(rs) && sum <= bound + bound / 4)
+	if (rx_in_grace(rs) && (first || rx_has_room(rs, inc->truesize)))
 		return RDS_QUEUED_HOLD;
 	return RDS_QUEUED_FULL;
+}
+
+/* Charge a message, and say whether it may be queued. */
+static enum rds_queued rx_admit(struct rds_sock *rs, struct rds_incoming *inc,
+				bool bounded)
+{
+	enum rds_queued queued;
+
+	if (unlikely(rs->dead))
+		return RDS_QUEUED_DEAD;
+	rx_charge(rs, inc);
+	if (likely(!rs->congested) || !bounded)
+		return RDS_QUEUED;
+	queued = rx_judge(rs, inc);
+	if (!rds_is_queued(queued))
+		rds_rxmem_uncharge(rs, inc);
+	return queued;
 }
 
 /*
@@ -171,7 +243,7 @@ static bool rx_is_low(const struct rds_sock *rs)
 	unsigned int low = rds_sock_rcvbuf(rs) / 2;
 
 	lockdep_assert_held(&rs->rx_lock);
-	if (rs->rx_true >= rx_true_max(rs) / 2)
+	if (rs->rx_true >= rx_true_max(rs) / 2 || rs->rx_short)
 		return false;
 	return rs->local_only || (rs->rx_bytes < low && rs->rx_count < low);
 }
@@ -200,8 +272,9 @@ static bool rx_added(struct rds_sock *rs, const struct rds_incoming *inc)
  * Account for a dequeued message.  Returns whether cong_publish() has to be
  * called.
  */
-static bool rx_removed(struct rds_sock *rs, const struct rds_incoming *inc)
+static bool rx_removed(struct rds_sock *rs, struct rds_incoming *inc)
 {
+	rds_rxmem_uncharge(rs, inc);
 	rs->rx_count--;
 	rs->rx_bytes -= inc->len;
 	rs->rx_true -= inc->truesize;
@@ -209,9 +282,7 @@ static bool rx_removed(struct rds_sock *rs, const struct rds_incoming *inc)
 		WRITE_ONCE(rs->rx_excess, rs->rx_excess - inc->excess);
 	if (!rs->congested)
 		return false;
-	/* The reader is back: another time of grace can begin. */
-	if (unlikely(rs->rx_over) && !rx_is_over(rs))
-		rs->rx_over = false;
+	rx_look_again(rs);
 	if (!rx_is_low(rs))
 		return false;
 	WRITE_ONCE(rs->congested, false);
@@ -237,6 +308,8 @@ bool rds_sock_holds(struct rds_sock *rs)
 	bool holds;
 
 	spin_lock_bh(&rs->rx_lock);
+	if (!rs->dead)
+		rx_look_again(rs);
 	holds = rs->rx_over && !rs->dead && rx_is_over(rs) && rx_in_grace(rs);
 	spin_unlock_bh(&rs->rx_lock);
 	return holds;
@@ -255,7 +328,7 @@ bool rds_sock_holds(struct rds_sock *rs)
 enum rds_queued rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc,
 			       bool bounded)
 {
-	enum rds_queued queued = RDS_QUEUED;
+	enum rds_queued queued;
 	u32 len = inc->len;
 	bool flip;
 
@@ -267,10 +340,7 @@ enum rds_queued rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc,
 		rx_limit_excess(rs, inc);
 
 	spin_lock_bh(&rs->rx_lock);
-	if (unlikely(rs->dead))
-		queued = RDS_QUEUED_DEAD;
-	else if (unlikely(rs->congested) && bounded)
-		queued = rx_judge(rs, inc->truesize);
+	queued = rx_admit(rs, inc, bounded);
 	if (unlikely(!rds_is_queued(queued))) {
 		flip = queued == RDS_QUEUED_FULL && rx_tell(rs);
 		spin_unlock_bh(&rs->rx_lock);
@@ -400,6 +470,7 @@ void rds_sock_requeue(struct rds_sock *rs, struct rds_incoming *inc)
 	if (inc->tidy)
 		rds_inc_free_spent(&rs->rx_spent);
 	spin_lock_bh(&rs->rx_lock);
+	rx_charge(rs, inc);
 	list_add(&inc->list, &rs->rx_queue);
 	flip = rx_added(rs, inc);
 	spin_unlock_bh(&rs->rx_lock);
@@ -427,6 +498,8 @@ void rds_sock_rx_purge(struct rds_sock *rs)
 	bytes = rs->rx_bytes;
 	rs->rx_bytes = 0;
 	rs->rx_true = 0;
+	rs->rx_short = false;
+	rds_rxmem_end(rs);
 	WRITE_ONCE(rs->rx_excess, 0);
 	rs->rx_count = 0;
 	WRITE_ONCE(rs->congested, false);

@@ -9,6 +9,7 @@
 #include "netns.h"
 #include "sock/note.h"
 #include "sock/rcvq.h"
+#include "sock/rxmem.h"
 #include "sock/report.h"
 #include "sock/state.h"
 #include "sock/table.h"
@@ -303,6 +304,7 @@ int rds_sock_state_init(void)
 
 	if (err)
 		return err;
+	rds_rxmem_init();
 	err = rds_report_init();
 	if (err)
 		rds_zrecord_exit();

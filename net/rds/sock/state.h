@@ -103,13 +103,16 @@ extern atomic_t rds_rx_tracers;
  * @snd_wait: senders that wait for room in the send buffer
  * @tx_pages: pages of sent messages
  * @rx_lock: guards @dead, @congested, @rx_taken, @rx_grace, @rx_over, @rx_late,
- *	@rx_told, the receive queue, notes and zero-copy records
+ *	@rx_told, @rx_short, @rx_spare, @rx_raised, the receive queue and its
+ *	sums, notes and zero-copy records
  * @rx_queue: received messages
  * @rx_bytes: payload bytes of @rx_queue
  * @rx_true: bytes of memory of @rx_queue
  * @rx_excess: bytes of memory that messages of @rx_queue share with others,
  *	beyond @rx_true; read without the lock
  * @rx_count: number of messages of @rx_queue
+ * @rx_spare: bytes that are charged for received messages and not used
+ * @rx_raised: bytes that are charged, see sock/rxmem.h
  * @rx_taken: messages dequeued since a reader was last to free @rx_spent
  * @rx_spent: messages that readers are done with, see rds_sock_dequeue()
  * @rx_grace: until then peers wait whose messages exceed the bound, in jiffies
@@ -117,6 +120,8 @@ extern atomic_t rds_rx_tracers;
  *	has not been free since
  * @rx_late: @rx_grace is over
  * @rx_told: the reader was told that such a message was dropped
+ * @rx_short: a message could not be charged, and no memory was found since;
+ *	then @congested is set, and the queue is not empty
  * @congested: more is queued than the receive buffer allows
  * @rx_wait: readers that wait
  * @rx_traces: number of entries of @rx_trace_pos, see protocol.rst 5.9
@@ -185,6 +190,8 @@ struct rds_sock {
 	u64				rx_true;
 	unsigned int			rx_count;
 	unsigned int			rx_taken;
+	int				rx_spare;
+	int				rx_raised;
 	struct llist_head		rx_spent;
 	bool				congested;
 	u8				rx_traces;
@@ -199,6 +206,7 @@ struct rds_sock {
 	bool				rx_over;
 	bool				rx_late;
 	bool				rx_told;
+	bool				rx_short;
 
 	spinlock_t			cong_lock;
 	bool				cong_published;
