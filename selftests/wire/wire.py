@@ -3,7 +3,7 @@
 """Every statement about RDS/TCP that shows on the wire, in both directions.
 
 Usage: wire.py [WORD...]: only the cases with one of the words in their name; without words all but
-those of wire_blind.py and wire_pace.py.
+those of wire_blind.py, wire_cgroup.py, wire_memory.py and wire_pace.py.
 """
 import sys
 
@@ -24,6 +24,9 @@ import wire_addrs   # pylint: disable=unused-import
 if sys.argv[1:]:
     # Only with words. One run does not have enough addresses for all cases.
     import wire_blind   # pylint: disable=unused-import
+    import wire_memory  # pylint: disable=unused-import
+    # Not every kernel has memory cgroups.
+    import wire_cgroup  # pylint: disable=unused-import
     # Its minutes pass at once where the guest's clock counts instructions.
     import wire_pace    # pylint: disable=unused-import
 
