@@ -95,7 +95,7 @@ help:
 	@echo 'make uninstall    takes them away again; the kernel'"'"'s own modules are used then'
 	@echo 'make demo         two guests, a real file sent from one to the other'
 	@echo 'make test         each part of the product once, in guests, within 20 minutes on 2 processors;'
-	@echo '                  KERNEL=6.12|6.1|7.3|debug|kcsan, CASES="words" for other lines, RDS_LOAD=ci|full'
+	@echo '                  KERNEL=6.12|6.1|7.3|debug|kcsan|cov, CASES="words" for other lines, RDS_LOAD=ci|full'
 	@echo 'make test-all     all lines of a kernel, over an hour'
 	@echo 'make test-harness provokes each kind of failure and sees a run fail'
 	@echo 'make check        unit tests, lint, ABI, coverage: no root, no guest'

@@ -29,6 +29,8 @@ load_module() {
 	_m=${2%%:*}
 	for _d in $(modinfo -F depends "$_dir/$_m.ko" | tr , ' '); do
 		case "$_d" in
+		# what modules for the kernel cov need, see selftests/vm/cov
+		rds_cov)	[ -e /sys/module/rds_cov ] || insmod "$_dir/rds_cov.ko" || return 1 ;;
 		rds|rds_*) ;;
 		*) modprobe "$_d" || return 1 ;;
 		esac

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# build.sh K        build our modules for kernel K (6.12, 6.1, 7.3, debug, kcsan) in build/mod/K, and copy
-#                   them to build/mod/K/ko, those of test groups to build/mod/K/testko
+# build.sh K        build our modules for kernel K (6.12, 6.1, 7.3, debug, kcsan, cov) in build/mod/K,
+#                   and copy them to build/mod/K/ko, those of test groups to build/mod/K/testko. For
+#                   cov they call rds_cov.ko in each block of code, see cov/rds_cov.c
 # build.sh --tools  build all user programs in build/bin
 #
 # A compiler or modpost warning about one of our files fails the build.
@@ -39,7 +40,18 @@ for d in net include; do
 		--exclude='.*.cmd' --exclude='*.order' --exclude='*.a' "$top/$d/" "$dir/$d/"
 done
 cp -p "$top/Kbuild" "$dir/Kbuild"
-if ! "$kmake" "$what" -j"$jobs" M="$dir" modules >"$log" 2>&1; then
+# Arguments of make
+set --
+if [ "$what" = cov ]; then
+	rsync -a "$top/selftests/vm/cov/" "$dir/cov/"
+	"$kmake" cov M="$dir/cov" modules >"$log.cov" 2>&1 || {
+		echo "build: rds_cov failed, see $log.cov" >&2
+		exit 1
+	}
+	cp "$dir/cov/rds_cov.ko" "$dir/ko/"
+	set -- CFLAGS_MODULE=-fsanitize-coverage=trace-pc KBUILD_EXTRA_SYMBOLS="$dir/cov/Module.symvers"
+fi
+if ! "$kmake" "$what" -j"$jobs" M="$dir" "$@" modules >"$log" 2>&1; then
 	grep -E 'error|Error|undefined|warning' "$log" | head -n 40 >&2
 	echo "build: modules for $what failed, see $log" >&2
 	exit 1

@@ -8,7 +8,7 @@
 # fetch.sh --deb K      download and unpack all; then print the path of the image package
 #
 # All files go to build/kernel/K; no package is installed on this machine. trixie.sh fetches kernels
-# 7.*, debug-kernel.sh makes the kernels debug and kcsan.
+# 7.*, debug-kernel.sh makes the kernels debug and kcsan. The kernel cov is 6.12.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,10 +21,11 @@ K=${1:?usage: fetch.sh [--headers|--kdir|--release|--deb] KERNEL}
 
 case "$K" in
 debug|kcsan)	exec "$top/selftests/vm/debug-kernel.sh" "$K" "--$mode" ;;
+cov)	exec "$0" "--$mode" 6.12 ;;
 7.*)	exec "$top/selftests/vm/trixie.sh" "$K" "--$mode" ;;
 6.1)	meta_image=linux-image-amd64 meta_headers=linux-headers-amd64 ;;
 [0-9]*)	meta_image=linux-image-$K-amd64 meta_headers=linux-headers-$K-amd64 ;;
-*)	echo "fetch: unknown kernel '$K' (6.12, 6.1, 7.3, debug or kcsan)" >&2; exit 2 ;;
+*)	echo "fetch: unknown kernel '$K' (6.12, 6.1, 7.3, debug, kcsan or cov)" >&2; exit 2 ;;
 esac
 
 # The real path: relocate() writes it into the headers.

@@ -220,6 +220,9 @@ run_command() {
 	say exit $rc
 }
 
+# On the kernel cov: how much of our modules has run
+coverage() { [ ! -e /proc/rds_cov ] || "$RDS_TOP/selftests/vm/coverage.py" "$RDS_MODDIR"; }
+
 # mark WORDS: begin a part of the results and of the kernel's log, which have a port each. Level 0 is
 # printed whatever level the line before has set.
 mark() {
@@ -240,6 +243,7 @@ run_line() {
 		load_stack "$RDS_STACK" || fatal "the modules did not load"
 	fi
 	run_command
+	coverage
 	check_left
 	! shared || state_restore
 	check_taint

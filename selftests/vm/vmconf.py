@@ -21,6 +21,8 @@ BOOT_MODULES = ("virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay")
 # The header of a build id in an ELF file: name size 4, description size 20, type 3, name
 BUILD_ID_NOTE = struct.pack("<III4s", 4, 20, 3, b"GNU\0")
 SLOW = {"debug": 4, "kcsan": 6}
+# The kernel cov is another one; only our modules for it are built in another way.
+SAME = {"cov": "6.12"}
 
 
 class SetupError(Exception):
@@ -66,7 +68,7 @@ class Kernel:
         fetch = os.path.join(VM, "fetch.sh")
         run([fetch, name])
         self.release = run([fetch, "--release", name])
-        self.root = os.path.realpath(os.path.join(BUILD, "kernel", name, "root"))
+        self.root = os.path.realpath(os.path.join(BUILD, "kernel", SAME.get(name, name), "root"))
         self.modules = os.path.join(self.root, "lib", "modules", self.release)
         self.vmlinuz = os.path.join(self.root, "boot", "vmlinuz-" + self.release)
         self.slow = SLOW.get(name, 1)
