@@ -56,6 +56,12 @@ void nth_prepare(void)
 	prepare("fail_usercopy");
 }
 
+/* Allocations of objects are the same each time, those of pages are not. */
+void nth_slabs_only(void)
+{
+	put("fail_page_alloc/min-order", "100");
+}
+
 /* ---- results */
 
 void nth_point(void)
@@ -130,6 +136,16 @@ bool nth_disarm(void)
 	return false;
 }
 
+unsigned int nth_left(void)
+{
+	char text[16] = "";
+
+	if (pread(own(), text, sizeof(text) - 1, 0) < 0 ||
+	    pwrite(own(), "0", 1, 0) != 1)
+		die("fail-nth: %m");
+	return strtoul(text, NULL, 10);
+}
+
 static void judge(const struct nth_call *c, unsigned int n, bool hit, long ret,
 		  long want)
 {
@@ -178,7 +194,8 @@ static void after(const struct nth_call *c, void *arg)
 		c->after(arg);
 }
 
-void nth_every(const struct nth_call *c, void *arg)
+void nth_range(const struct nth_call *c, void *arg, unsigned int from,
+	       unsigned int to)
 {
 	unsigned int n, was, every = c->every ? c->every : 1;
 	uint64_t began = now_ns();
@@ -188,7 +205,7 @@ void nth_every(const struct nth_call *c, void *arg)
 	before(c, arg);
 	want = c->call(arg);
 	after(c, arg);
-	for (n = 1; n < MAX_POINTS; n++) {
+	for (n = from; n <= to; n++) {
 		bool again = n % every == 0;
 		uint64_t start = now_ns();
 
@@ -206,8 +223,13 @@ void nth_every(const struct nth_call *c, void *arg)
 		if (!hit)
 			break;
 	}
-	printf("# %s: %ld, points 1 to %u, %llu ms\n", c->what, want, n - 1,
-	       (unsigned long long)(now_ns() - began) / 1000000);
+	printf("# %s: %ld, points %u to %u, %llu ms\n", c->what, want, from,
+	       n - 1, (unsigned long long)(now_ns() - began) / 1000000);
+}
+
+void nth_every(const struct nth_call *c, void *arg)
+{
+	nth_range(c, arg, 1, MAX_POINTS);
 }
 
 /* ---- other tasks */

@@ -42,11 +42,32 @@ void nth_prepare(void);
  */
 void nth_every(const struct nth_call *c, void *arg);
 
+/**
+ * nth_range() - as nth_every(), for each n from @from to @to
+ *
+ * No longer than to the first n that the call does not reach.
+ */
+void nth_range(const struct nth_call *c, void *arg, unsigned int from,
+	       unsigned int to);
+
+/** nth_slabs_only() - let no allocation of pages fail, nor count it */
+void nth_slabs_only(void);
+
 /** nth_arm() - let the @n-th allocation or user copy of this task fail */
 void nth_arm(unsigned int n);
 
 /** nth_disarm() - stop that; true if the n-th was reached and failed */
 bool nth_disarm(void);
+
+/* A number of allocations that no call reaches */
+#define NTH_MOST	1000000
+
+/**
+ * nth_left() - stop that, and count
+ *
+ * Return: number of allocations and copies that were left to the n-th.
+ */
+unsigned int nth_left(void);
 
 /**
  * nth_kworkers() - let the @n-th allocation of each kworker fail
