@@ -4,12 +4,13 @@
 
 Usage: remote.py [WORD...]: only the cases with one of the words in their name. RDS_ARGS is the number
 of hosts of attack.fan_in and of attack.silent. The attackers are TCP sockets of namespace B, which has
-networks of 65,536 addresses for them: hosts whose address is smaller than A's dial, and A dials the
+networks of 262,144 addresses for them: hosts whose address is smaller than A's dial, and A dials the
 others. In-tree is measured, for comparison, and not judged.
 """
 import ctypes
 import errno
 import fcntl
+import ipaddress
 import mmap
 import os
 import resource
@@ -194,14 +195,14 @@ class Flood:
 
 
 # Networks of B beside those of lab.py: of hosts that dial A, and of hosts that A dials
-CROWDS = {('client', 4): ('9.64.%d.%d', '9.64.0.0/16'), ('server', 4): ('11.64.%d.%d', '11.64.0.0/16'),
-          ('client', 6): ('fc64::%x:%x', 'fc64::/64'), ('server', 6): ('fd64::%x:%x', 'fd64::/64')}
+CROWDS = {('client', 4): '9.64.0.0/14', ('server', 4): '11.64.0.0/14',
+          ('client', 6): 'fc64::/32', ('server', 6): 'fd64::/32'}
 
 
 def make_crowds(net):
     """B has all addresses of the networks, and A finds them there."""
     via = {4: net.address('client', 4), 6: net.address('client', 6)}
-    for (_, family), (_, prefix) in CROWDS.items():
+    for (_, family), prefix in CROWDS.items():
         at_b = '%sroute add local %s dev ba%s' % ('-6 ' if family == 6 else '', prefix,
                                                   ' table 10' if net.vrf else '')
         for ns, line in (('B', at_b), ('A', '%sroute add %s via %s dev ab' % (
@@ -211,8 +212,10 @@ def make_crowds(net):
 
 
 def crowd(role, family, first, number):
-    form = CROWDS[role, family][0]
-    return [form % (i >> 8, i & 255) for i in range(first + 1, first + 1 + number)]
+    """So many addresses, 256 in each network of those that share a quarter of A's connections"""
+    network = ipaddress.ip_network(CROWDS[role, family])
+    return [str(network[(i >> 8 << 64) + (i & 255) + 1 if family == 6 else i])
+            for i in range(first + 1, first + 1 + number)]
 
 
 def high(sock):
@@ -551,24 +554,85 @@ def pongs(c):
           meter.more())
 
 
-@case('attack.silent', families=BOTH)
-def silent(c):
-    """Thousands of hosts connect and say nothing: others go on, and new ones come in."""
-    honest, meter, socks, n = Honest(c), Meter(), [], HOSTS or (
-        10000 if LOAD == 'full' else 5000 if c.family == 4 else 200)
-    c.stack.callback(lambda: [s.close() for s in socks])
-    for i in range(0, n, 50):
-        more = [raw_connect(c, a) for a in crowd('client', c.family, 4096 + i, 50)]
-        socks += more
+class Silent:
+    """Hosts that connect and say nothing. With the full load those leave that A ends: for the others A
+    waits 2 s, and the guest has no memory for all of them."""
+
+    FIRST = 16384
+
+    def __init__(self, c):
+        self.c, self.number, self.socks, self.ended = c, 0, {}, select.epoll()
+        c.stack.callback(self.end)
+
+    def come(self, number):
+        """So many more, of which A takes the last"""
+        addrs = crowd('client', self.c.family, self.FIRST + self.number, number)
+        more = [raw_connect(self.c, a) for a in addrs]
+        self.socks.update((s.fileno(), s) for s in more)
+        self.number += number
         all_connected(more)
         p = select.poll()
         p.register(more[-1], select.POLLIN)
-        check(p.poll(20000 * SLOW) and more[-1].recv(48), 'connection %d is not taken', len(socks))
-        honest.exchange(10.0)
-    log('%d silent connections: %d bytes for each; others waited up to %d ms', n, meter.more() // n,
-        honest.slowest * 1000)
+        check(p.poll(20000 * SLOW) and more[-1].recv(48), 'connection %d is not taken', self.number)
+        if LOAD == 'full':
+            self.leave(more)
+
+    def leave(self, more):
+        for s in more:
+            self.ended.register(s, select.EPOLLRDHUP)
+        for fd, _ in self.ended.poll(0):
+            self.socks.pop(fd).close()
+
+    def end(self):
+        for s in self.socks.values():
+            s.close()
+        self.ended.close()
+
+
+class OldPeers:
+    """Hosts that were there before, and keep their connections: one with the module, a raw one that
+    dialled A, and one that A dialled."""
+
+    def __init__(self, c):
+        self.honest = Honest(c)
+        self.peers = [c.peer(role, c.family) for role in ROLES]
+        self.exchange()
+
+    def exchange(self):
+        self.honest.exchange(10.0)
+        for p in self.peers:
+            p.sync(10.0)
+
+
+# Connections of peers that A has, and what there may be more for a moment
+MOST_GUESTS = 4096 + 4096 // 8
+
+
+def silent_hosts(c):
+    if HOSTS or LOAD != 'full':
+        return HOSTS or (5000 if c.family == 4 else 200)
+    return 100000 if OURS and c.family == 4 else 10000
+
+
+@case('attack.silent', families=BOTH)
+def silent(c):
+    """Thousands of hosts connect and say nothing: A keeps a limited number of them, others go on, and
+    new ones come in."""
+    old, before, meter, n, most = OldPeers(c), connections(c), Meter(), silent_hosts(c), 0
+    lost, hosts = drops(c.net.a).get('peer_limit', 0), Silent(c)
+    while hosts.number < n:
+        hosts.come(50)
+        old.exchange()
+        if hosts.number % 500 == 0 or hosts.number >= n:
+            most = max(most, connections(c) - before)
+        if hosts.number % 10000 == 0:
+            log('%d silent hosts, %d bytes held', hosts.number, meter.more())
+            serves_new(c, c.family)
+    ended = drops(c.net.a).get('peer_limit', 0) - lost
+    judge(most <= MOST_GUESTS, '%d silent hosts: up to %d connections and %d bytes held; A ended %d; '
+          'others waited up to %d ms', n, most, meter.more(), ended, old.honest.slowest * 1000)
     serves_new(c, c.family)
-    honest.exchange(10.0)
+    old.exchange()
 
 
 # --- time -----------------------------------------------------------------------------------------
@@ -697,6 +761,8 @@ def redials(c):
 
 
 def main():
+    if LOAD == 'full':
+        wirelib.CASE_LIMIT = 3600
     net = Net()
     make_crowds(net)
     status = wirelib.run_cases(net, sys.argv[1:])
