@@ -24,8 +24,9 @@ HOSTS = {4: ('9.70.0.%d', '11.70.0.%d'), 6: ('fc70::%x', 'fd70::%x')}
 TOLD = {4: '11.71.0.1', 6: 'fd71::1'}
 # A host may have so many bytes on their way: what A holds is to be measured, not what D holds.
 SNDBUF = 32768
-# Pages of sent messages that a socket keeps beside twice its SO_SNDBUF, as the kernel counts it
-KEPT_PAGES = 18 * 32768
+# Bytes of pages of sent messages that a socket keeps, beside twice what the kernel counts as its
+# SO_SNDBUF
+KEPT = 18 * 32768
 # Most messages of a host before the next host has its turn
 IN_TURN = 4
 # After so many ms in which no socket can send the liar tells D again; A may have told it meanwhile.
@@ -158,7 +159,7 @@ class Deaf:
 
     def own_bytes(self):
         """Memory of D: a socket keeps pages of sent messages, to use them again, for up to 2 s."""
-        return len(self.socks) * (4 * SNDBUF + KEPT_PAGES)
+        return len(self.socks) * (4 * SNDBUF + KEPT)
 
     def stop(self):
         """Nothing is sent any more; what waits in the sockets goes."""

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * rds-failnth-netns INIT COUNT...
- * The n-th allocation fails of what a module does as a network namespace is
- * made, for each n.  INIT is the function of the module that does it, and COUNT
- * the number of allocations.  The kernel's own are twelve times as many.
+ * Make a network namespace again and again, with another allocation of a module
+ * failing each time.  INIT is the function of the module that allocates, and
+ * COUNT the number of allocations.  The kernel's own are twelve times as many.
  *
  * rds-failnth-netns
  * Print the number of allocations that the making of a network namespace has.

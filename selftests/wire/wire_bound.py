@@ -63,6 +63,11 @@ class Flood:
             return e.errno
         return 0
 
+    def expect_all(self):
+        """All messages come to the full socket, in order."""
+        for i, data in enumerate(MESSAGES):
+            check(self.full.recv(10.0)[0] == data, 'message %d is another one', i)
+
     def read(self):
         """What the full socket has, which are the first messages that were sent."""
         n = 0
@@ -85,8 +90,7 @@ def bound_waits(c):
     q.send(4000, f.other.port, b'from another peer')
     f.other.expect(b'from another peer')
     f.other.empty()
-    for i, data in enumerate(MESSAGES):
-        check(f.full.recv(10.0)[0] == data, 'message %d is another one', i)
+    f.expect_all()
     f.other.expect(b'behind', seconds=10.0)
     equal(f.lost(), 0, 'messages dropped')
 

@@ -166,18 +166,20 @@ static bool rx_in_grace(struct rds_sock *rs)
 }
 
 /*
- * May a message of @truesize bytes be queued in the time of grace?  Several
- * paths may bring one each.  A quarter of the bound is for these; if memory is
- * short, as much as makes the port congested.
+ * May a message be queued in the time of grace?  Several paths may bring one
+ * each.  A quarter of the bound is for these messages.  Of messages that are
+ * not charged the queue takes as much memory as makes the port congested.
  */
-static bool rx_has_room(const struct rds_sock *rs, u32 truesize)
+static bool rx_has_room(const struct rds_sock *rs,
+			const struct rds_incoming *inc)
 {
 	u64 bound = rx_bound(rs);
 
-	if (rs->rx_short &&
+	/* The charge of a message is in the account before its memory is. */
+	if (!inc->charged &&
 	    rs->rx_true - rds_rxmem_used(rs) > rx_true_max(rs))
 		return false;
-	return rs->rx_true + truesize <= bound + bound / 4;
+	return rs->rx_true + inc->truesize <= bound + bound / 4;
 }
 
 /*
@@ -200,7 +202,7 @@ static enum rds_queued rx_judge(struct rds_sock *rs,
 		rs->rx_grace = jiffies +
 			READ_ONCE(rs->rn->sysctl.recv_queue_grace);
 	}
-	if (rx_in_grace(rs) && (first || rx_has_room(rs, inc->truesize)))
+	if (rx_in_grace(rs) && (first || rx_has_room(rs, inc)))
 		return RDS_QUEUED_HOLD;
 	return RDS_QUEUED_FULL;
 }

@@ -114,7 +114,11 @@ void rds_rxmem_end(struct rds_sock *rs)
 	rs->rx_spare = rs->rx_raised;
 	if (rs->rx_raised)
 		give_back(rs, rs->rx_raised);
-	/* Some kernels allow SO_RESERVE_MEM for any socket with an account. */
-	if (sk->sk_forward_alloc)
+	/*
+	 * Linux 6.1 allows SO_RESERVE_MEM for any socket with an account.  It
+	 * may come while pages move, under another lock, and then leave less
+	 * than nothing, which the kernel must not be asked to take back.
+	 */
+	if (sk->sk_forward_alloc > 0)
 		__sk_mem_reclaim(sk, sk->sk_forward_alloc);
 }

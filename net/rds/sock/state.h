@@ -116,8 +116,8 @@ extern atomic_t rds_rx_tracers;
  * @rx_taken: messages dequeued since a reader was last to free @rx_spent
  * @rx_spent: messages that readers are done with, see rds_sock_dequeue()
  * @rx_grace: until then peers wait whose messages exceed the bound, in jiffies
- * @rx_over: a message came that exceeds the bound, and a quarter of the bound
- *	has not been free since
+ * @rx_over: a message came that exceeds the bound or was not charged, and since
+ *	then a quarter of the bound was not free, or @rx_short was set
  * @rx_late: @rx_grace is over
  * @rx_told: the reader was told that such a message was dropped
  * @rx_short: a message could not be charged, and no memory was found since;
