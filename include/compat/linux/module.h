@@ -12,8 +12,10 @@
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define RDS_NS RDS
+#define RDS_DEV_NS RDS_DEV
 #else
 #define RDS_NS "RDS"
+#define RDS_DEV_NS "RDS_DEV"
 #endif
 
 #endif
