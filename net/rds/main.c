@@ -35,6 +35,7 @@ static int __net_init rds_net_init(struct net *net)
 
 	rn->net = net;
 	spin_lock_init(&rn->reports_lock);
+	mutex_init(&rn->info_lock);
 	rds_access_net_init(rn);
 	rn->counters = alloc_percpu(struct rds_counters);
 	if (!rn->counters)
@@ -81,6 +82,7 @@ static void __net_exit rds_net_exit(struct net *net)
 	rds_bind_net_exit(rn);
 	rds_cong_net_exit(rn);
 	rds_peers_net_exit(rn);
+	WARN_ON_ONCE(atomic_read(&rn->nr_keys));
 	WARN_ON_ONCE(atomic_read(&rn->nr_sockets));
 	free_percpu(rn->counters);
 }

@@ -8,6 +8,7 @@
 #define _RDS_NETNS_H
 
 #include <linux/atomic.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/seqlock.h>
 #include <linux/spinlock.h>
@@ -51,6 +52,8 @@ struct rds_counters {
  *	the one ends that is idle for longest
  * @recv_queue_max: memory of received messages of a socket, in bytes, above
  *	which peers wait
+ * @recv_peer_max: memory of the messages of a peer at congested ports, in
+ *	bytes, above which the peer waits
  * @recv_queue_grace: time for which they wait before messages are dropped, in
  *	jiffies
  * @heartbeat_limit: number of such times without a sign of life after which a
@@ -69,6 +72,7 @@ struct rds_net_sysctl {
 	unsigned long	connection_idle;
 	int		peer_connections;
 	unsigned long	recv_queue_max;
+	unsigned long	recv_peer_max;
 	unsigned long	recv_queue_grace;
 };
 
@@ -98,6 +102,7 @@ struct rds_access {
  * @guests: connections that peers have made, of conn/
  * @addrs: addresses of this host that belong together, of conn/
  * @reports_lock: guards what sockets are told of peers, see sock/report.h
+ * @info_lock: held while a snapshot walks, so that there is one at a time
  * @uses: use of transports by sockets, indexed by type of transport, of
  *	xprt/use.c
  * @sysctl: settings, of ctl/
@@ -105,6 +110,7 @@ struct rds_access {
  * @peer_networks: networks that peers may come from, of peers.c
  * @listen_networks: networks of the local addresses at which peers may connect
  * @sysctl_header: registration of @sysctl
+ * @nr_keys: number of keys of sockets, by which peers reach memory, of memop/
  * @nr_sockets: number of sockets
  * @nr_conns: number of connections, in the table or out of it
  * @nr_maps: number of congestion maps
@@ -112,7 +118,7 @@ struct rds_access {
  *	to acknowledge, and not charged to their senders
  * @shared_probes: probes that take the room that all queues share
  *
- * The last five are 0 at the end of the namespace; another value is a leak, and
+ * The last six are 0 at the end of the namespace; another value is a leak, and
  * gets a WARN.
  */
 struct rds_net {
@@ -124,12 +130,14 @@ struct rds_net {
 	struct rds_guests		*guests;
 	struct rds_addrs_table		*addrs;
 	spinlock_t			reports_lock;
+	struct mutex			info_lock;
 	struct rds_use			*uses;
 	struct rds_net_sysctl		sysctl;
 	struct rds_access		access;
 	struct rds_networks __rcu	*peer_networks;
 	struct rds_networks __rcu	*listen_networks;
 	struct ctl_table_header		*sysctl_header;
+	atomic_t			nr_keys;
 	atomic_t			nr_sockets;
 	atomic_t			nr_conns;
 	atomic_t			nr_maps;

@@ -140,7 +140,9 @@ struct rds_tx_operation {
  * @atomic: FADD or CSWP, or NULL
  * @silent: only the operations are posted, and the message is not sent.  The
  *	core frees the message when its operations are done; the transport sets
- *	rds_tx_msg.end as if it were sent.
+ *	rds_tx_msg.end as if it were sent.  The transport sets this for a
+ *	message that is not to be sent, as its device refused the operations;
+ *	all of them are done then.
  * @posted: the transport has posted, or tried to post, at least one of the
  *	operations; set by the transport
  * @invalidate_rkey: rkey of the peer for Send with Invalidate, as this use ends

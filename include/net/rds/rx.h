@@ -153,6 +153,19 @@ bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb,
 		    unsigned int off, unsigned int len, gfp_t gfp);
 
 /**
+ * rds_rx_copy_skb - append a copy of a range of a socket buffer to the payload
+ * @inc: message without a buffer
+ * @skb: source, in which others may change the range
+ * @off: offset of the range in @skb
+ * @len: bytes of the range
+ * @gfp: flags to allocate the copy with
+ *
+ * Return: true; or false without memory, and nothing is appended.
+ */
+bool rds_rx_copy_skb(struct rds_incoming *inc, const struct sk_buff *skb,
+		     unsigned int off, unsigned int len, gfp_t gfp);
+
+/**
  * rds_rx_add_page - append a page fragment to the payload
  * @inc: message without a buffer
  * @page: page; the message takes over one reference of the caller

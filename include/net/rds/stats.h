@@ -106,7 +106,8 @@ struct rds_stats {
 	_(PEER_DENIED,	"peer_denied")	\
 	_(FULL_SOCKET,	"full_socket")	\
 	_(PEER_LIMIT,	"peer_limit")	\
-	_(ADDR_DENIED,	"address_denied")
+	_(ADDR_DENIED,	"address_denied") \
+	_(FULL_PEER,	"full_peer")
 
 /* RDS_DROP_NONE is no reason: nothing was lost, dropped or refused. */
 enum rds_drop_reason {

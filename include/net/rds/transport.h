@@ -12,17 +12,18 @@
  * Order of calls for one path:
  *
  *	path_init
- *	  { path_connect | path_attach } -> rds_path_up() -> xmit -> path_close
+ *	  { path_connect | path_attach } -> rds_path_up() -> xmit ->
+ *	    [ path_drain -> rds_path_drained() ] -> path_close
  *	    ... any number of times ...
  *	path_free
  *
- * path_connect, path_attach and path_close of one path never overlap: the core
- * holds the path's control mutex.  xmit is called only between rds_path_up()
- * and path_close, by one context at a time, and path_close is not called before
- * xmit has returned.  The transport may call rds_path_up(), rds_path_lost(),
- * rds_path_writable(), rds_path_acked() and the rx functions, also from
- * softirq, from the call of path_connect or path_attach until path_close
- * returns.
+ * path_connect, path_attach, path_drain and path_close of one path never
+ * overlap: the core holds the path's control mutex.  xmit is called only
+ * between rds_path_up() and path_drain or path_close, by one context at a time,
+ * and these are not called before xmit has returned.  The transport may call
+ * rds_path_up(), rds_path_lost(), rds_path_writable(), rds_path_acked(),
+ * rds_path_drained() and the rx functions, also from softirq, from the call of
+ * path_connect or path_attach until path_close returns.
  */
 #ifndef _NET_RDS_TRANSPORT_H
 #define _NET_RDS_TRANSPORT_H
@@ -31,6 +32,7 @@
 #include <linux/module.h>
 #include <linux/types.h>
 
+#include <net/rds/info.h>
 #include <net/rds/memop.h>
 #include <net/rds/rx.h>
 #include <net/rds/stats.h>
@@ -48,7 +50,7 @@ struct rds_txq;
 #define RDS_TRANS_LOOP		3
 
 /* Raised by any change of these headers that a compiled transport can notice */
-#define RDS_TRANSPORT_API	11
+#define RDS_TRANSPORT_API	12
 
 /*
  * Properties of a transport; the core tests these bits and never the name of a
@@ -128,6 +130,9 @@ struct rds_path {
  * @addr_local: Can a socket bind to the address over this transport?  @scope is
  *	the index of an interface or 0.
  *	Context: process, may sleep; the lock of an RDS socket may be held.
+ * @net_listens: Can peers open connections to the namespace now, as far as the
+ *	transport knows?  NULL: always.
+ *	Context: any.
  * @net_use: The first socket of @net is about to be bound over the transport
  *	(@use), or there has been no bound socket for some time (not @use).  Not
  *	called for the initial namespace; NULL if no object of the transport
@@ -152,14 +157,22 @@ struct rds_path {
  *	delivers messages that have been received already, or calls
  *	rds_path_lost().
  *	Context: process, may sleep, control mutex of the path held.
+ * @path_drain: Begin to close the connection, if any, in good order: tell the
+ *	peer that nothing more is sent.  Meanwhile the transport delivers what
+ *	the peer sends, and reports what it acknowledges.  Returns for how long
+ *	the core has to wait for that before it calls @path_close, in jiffies;
+ *	0: not at all.  rds_path_drained() ends the wait.  NULL if there is
+ *	nothing to wait for.
+ *	Context: process, may sleep, but does not wait for the peer; control
+ *	mutex of the path held.  No transmitter is inside @xmit.
  * @path_close: Close the connection, if any.  Before the return, messages are
  *	delivered that the peer may take for delivered, and acknowledgements of
- *	the peer are reported by rds_path_acked(); @graceful allows a bounded
- *	wait for both, else the transport cuts the connection at once.  After
- *	the return the transport makes no upcall for this path until the next
- *	path_connect or path_attach.
- *	Context: process, may sleep, control mutex of the path held.  No
- *	transmitter is inside @xmit.
+ *	the peer are reported by rds_path_acked(), as far as both have come.  If
+ *	not @graceful, the transport cuts the connection, and @path_drain may
+ *	not have been called.  After the return the transport makes no upcall
+ *	for this path until the next path_connect or path_attach.
+ *	Context: process, may sleep, but does not wait for the peer; control
+ *	mutex of the path held.  No transmitter is inside @xmit.
  * @path_watch: Find out soon that a connection is dead: the peer acknowledges
  *	messages by number and knows repeated ones, so no message is lost or
  *	doubled if the connection is given up too early.  A connection is lost
@@ -194,6 +207,7 @@ struct rds_transport {
 
 	bool (*addr_local)(struct net *net, const struct in6_addr *addr,
 			   u32 scope);
+	bool (*net_listens)(struct net *net);
 	int (*net_use)(struct net *net, bool use);
 	u8 (*map_tos)(u8 tos);
 
@@ -201,6 +215,7 @@ struct rds_transport {
 	void (*path_free)(struct rds_path *path);
 	int (*path_connect)(struct rds_path *path);
 	void (*path_attach)(struct rds_path *path, void *handle);
+	unsigned long (*path_drain)(struct rds_path *path);
 	void (*path_close)(struct rds_path *path, bool graceful);
 	void (*path_watch)(struct rds_path *path, unsigned int interval,
 			   unsigned int limit);
@@ -337,6 +352,16 @@ void rds_path_writable(struct rds_path *path);
 void rds_path_acked(struct rds_path *path, u64 pos);
 
 /**
+ * rds_path_drained - report that all has come that path_drain said to wait for
+ * @path: path whose connection is being closed
+ *
+ * The core calls path_close now.  A call at another time has no effect.
+ *
+ * Context: any but hard interrupts.
+ */
+void rds_path_drained(struct rds_path *path);
+
+/**
  * rds_path_peer_gen - report the generation number of the peer, before
  * rds_path_up()
  * @path: path to the peer, which is not up and receives no message yet
@@ -374,47 +399,5 @@ u32 rds_generation(const struct rds_path *path);
  */
 void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
 			enum rds_drop_reason why);
-
-/* Take part in RDS_INFO_*; see ctl/info.c for how a snapshot is made. */
-struct rds_info_sink;
-
-/**
- * typedef rds_info_fn - emit all records of one kind by rds_info_put()
- * @net: namespace of the records
- * @sink: snapshot
- *
- * Called several times for one snapshot: once to count the records, and again
- * to keep them.
- *
- * Context: process, may sleep.
- */
-typedef void (*rds_info_fn)(struct net *net, struct rds_info_sink *sink);
-
-/**
- * rds_info_register - set the function that answers an RDS_INFO_* option
- * @optname: RDS_INFO_* or RDS6_INFO_*
- * @size: bytes of one record
- * @fn: function that emits the records of a namespace
- *
- * Context: process, may sleep.
- */
-void rds_info_register(int optname, size_t size, rds_info_fn fn);
-
-/**
- * rds_info_unregister - undo rds_info_register()
- * @optname: RDS_INFO_* or RDS6_INFO_*; on return the function is not running
- *
- * Context: process, may sleep.
- */
-void rds_info_unregister(int optname);
-
-/**
- * rds_info_put - add one record to a snapshot
- * @sink: snapshot that the rds_info_fn was called with
- * @record: record of the size that was registered
- *
- * Context: any.
- */
-void rds_info_put(struct rds_info_sink *sink, const void *record);
 
 #endif

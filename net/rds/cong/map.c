@@ -337,6 +337,38 @@ static void cong_clear(struct rds_cong_map *map)
 		       RDS_CONG_MAP_BYTES);
 }
 
+/* A bitmap that nobody tests any more after a grace period */
+struct cong_spent {
+	struct rcu_head	rcu;
+	unsigned long	*bits;
+};
+
+static void cong_spent_rcu(struct rcu_head *rcu)
+{
+	struct cong_spent *spent = container_of(rcu, struct cong_spent, rcu);
+
+	kfree(spent->bits);
+	kfree(spent);
+}
+
+/*
+ * Clear all bits, and give their memory back: peers that are gone choose how
+ * much it is.  Without memory for that it stays.
+ */
+static void cong_drop(struct rds_cong_map *map)
+{
+	struct cong_spent *spent = NULL;
+
+	cong_clear(map);
+	if (rcu_access_pointer(map->bits))
+		spent = kmalloc(sizeof(*spent), GFP_ATOMIC | __GFP_NOWARN);
+	if (!spent)
+		return;
+	spent->bits = rcu_replace_pointer(map->bits, NULL,
+					  lockdep_is_held(&map->lock));
+	call_rcu(&spent->rcu, cong_spent_rcu);
+}
+
 void rds_cong_source_add(struct rds_cong_map *map)
 {
 	spin_lock_bh(&map->lock);
@@ -351,7 +383,7 @@ void rds_cong_source_del(struct rds_cong_map *map)
 	spin_lock_bh(&map->lock);
 	last = !--map->sources && !map->mirrors;
 	if (last)
-		cong_clear(map);
+		cong_drop(map);
 	spin_unlock_bh(&map->lock);
 	if (last)
 		cong_updated(map, ALL_GROUPS);
@@ -408,8 +440,10 @@ static void cong_mirror_stop(struct rds_cong_mirror *mirror)
 	lockdep_assert_held(&mirror->from->lock);
 	list_del_init(&mirror->sub.node);
 	spin_lock_nested(&mirror->to->lock, SINGLE_DEPTH_NESTING);
-	if (!--mirror->to->mirrors)
+	if (!--mirror->to->mirrors && mirror->to->sources)
 		cong_clear(mirror->to);
+	else if (!mirror->to->mirrors)
+		cong_drop(mirror->to);
 	spin_unlock(&mirror->to->lock);
 	cong_updated(mirror->to, ALL_GROUPS);
 }
@@ -422,6 +456,16 @@ void rds_cong_mirror_set(struct rds_cong_mirror *mirror, bool on)
 	else if (!on && !list_empty(&mirror->sub.node))
 		cong_mirror_stop(mirror);
 	spin_unlock_bh(&mirror->from->lock);
+}
+
+bool rds_cong_is_clear(struct rds_cong_map *map)
+{
+	bool clear;
+
+	spin_lock_bh(&map->lock);
+	clear = !map->groups;
+	spin_unlock_bh(&map->lock);
+	return clear;
 }
 
 void rds_cong_snapshot(const struct rds_cong_map *map, u8 *wire)

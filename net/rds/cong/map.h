@@ -17,9 +17,9 @@
  * list of monitors; the lock of a map guards its list of subscribers.  Monitor
  * callbacks run under the lock of the table and may take a socket's spin locks;
  * subscriber callbacks run under the lock of a map and may take the lock of a
- * transmit queue.  Bits are tested without a lock.  A sleeper is on the wait
- * queue before it tests the bit, and a context that clears a bit wakes the
- * queue afterwards.
+ * transmit queue.  Bits are tested without a lock, with preemption off.  A
+ * sleeper is on the wait queue before it tests the bit, and a context that
+ * clears a bit wakes the queue afterwards.
  */
 #ifndef _RDS_CONG_MAP_H
 #define _RDS_CONG_MAP_H
@@ -44,16 +44,15 @@ struct rds_net;
  * @heard: the map comes from peers; else sockets of this namespace set it
  * @rn: namespace, not counted
  * @refs: references, see Lifetime
- * @bits: little-endian bitmap; NULL until a port is congested, then kept as
- *	long as the map
+ * @bits: little-endian bitmap; NULL until a port is congested, then kept until
+ *	@sources is 0 or the map ends, and freed after a grace period
  * @lock: guards @subscribers, @mirrors, @sources, @groups, and writes to @bits
  * @groups: groups of ports in which a port may be congested; in the other
  *	groups none is
  * @mirrors: if @heard, number of mirrors of the local map; while it is not 0,
  *	maps from peers are ignored
  * @sources: if @heard, number of paths over which the peer sent its map and may
- *	change it; at 0 all bits are cleared, as no peer is left that would
- *	clear them
+ *	change it; at 0 all bits go, as no peer is left that would clear them
  * @subscribers: called for each change: connections from this address, which
  *	send the map to their peers, and mirrors
  * @wait: senders that sleep until a port of this address is free
@@ -120,9 +119,17 @@ void rds_cong_put(struct rds_cong_map *map);
 /* Is the port congested?  @port in host order. */
 static inline bool rds_cong_test(const struct rds_cong_map *map, u16 port)
 {
-	const unsigned long *bits = rcu_dereference_protected(map->bits, true);
+	const unsigned long *bits;
+	bool on;
 
-	return bits && test_bit_le(port, bits);
+	if (!rcu_access_pointer(map->bits))
+		return false;
+	/* Costs less than rcu_read_lock(), and call_rcu() waits for it, too. */
+	rcu_read_lock_sched();
+	bits = rcu_dereference_sched(map->bits);
+	on = bits && test_bit_le(port, bits);
+	rcu_read_unlock_sched();
+	return on;
 }
 
 /**
@@ -163,11 +170,14 @@ void rds_cong_source_add(struct rds_cong_map *map);
  * rds_cong_source_del - undo rds_cong_source_add()
  * @map: heard map of the peer's address
  *
- * With the last source all bits are cleared and senders woken, as no peer is
- * left to do it; not while the map is a mirror.
+ * With the last source all bits go, with their memory, and senders are woken,
+ * as no peer is left to do it; not while the map is a mirror.
  * Context: any but hard interrupts.
  */
 void rds_cong_source_del(struct rds_cong_map *map);
+
+/* Is no port congested?  Any context but hard interrupts. */
+bool rds_cong_is_clear(struct rds_cong_map *map);
 
 /* Copy the present state in wire layout. */
 void rds_cong_snapshot(const struct rds_cong_map *map, u8 *bits);

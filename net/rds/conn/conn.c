@@ -2,7 +2,6 @@
 /* Connections and their table; conn/conn.h has the rules. */
 #include <linux/module.h>
 #include <linux/random.h>
-#include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include <net/ipv6.h>
@@ -16,6 +15,7 @@
 #include "conn/reach.h"
 #include "conn/set.h"
 #include "msg/message.h"
+#include "msg/rxpeer.h"
 #include "netns.h"
 #include "send/carry.h"
 #include "xprt/registry.h"
@@ -143,12 +143,14 @@ static void conn_free(struct rds_conn *conn)
 	struct rds_cpath *cp;
 	unsigned int i;
 
+	/* Looks of other connections find this one by its reports. */
+	rds_reach_end(conn);
 	rds_conn_for_each_path(conn, i, cp)
 		rds_cpath_destroy(cp);
 	conn_put_maps(conn);
 	kfree(conn->rx_lanes);
+	rds_rx_peer_put(conn->rx_peer);
 	rds_addrs_end(conn);
-	rds_reach_end(conn);
 	kmem_cache_free(conn_cache, conn);
 	atomic_dec(&rn->nr_conns);
 	/*
@@ -192,6 +194,14 @@ void rds_conn_put(struct rds_conn *conn)
 		kref_put(&conn->ref, conn_release);
 }
 
+static bool conn_make_rx_peer(struct rds_conn *conn)
+{
+	if (!(conn->trans->caps & RDS_CAP_RX_HOLDS))
+		return true;
+	conn->rx_peer = rds_rx_peer_new(GFP_KERNEL_ACCOUNT);
+	return conn->rx_peer;
+}
+
 static struct rds_conn *conn_alloc(struct rds_net *rn,
 				   const struct rds_transport *trans,
 				   const struct rds_path_addr *addr)
@@ -215,8 +225,8 @@ static struct rds_conn *conn_alloc(struct rds_net *rn,
 	rds_idle_init(conn);
 	INIT_WORK(&conn->drain_work, conn_drain_work);
 	INIT_RCU_WORK(&conn->free_work, conn_free_work);
-	if (!rds_addrs_begin(conn) || !conn_get_maps(conn) ||
-	    !rds_conn_make_rx_lanes(conn))
+	if (!conn_make_rx_peer(conn) || !rds_addrs_begin(conn) ||
+	    !conn_get_maps(conn) || !rds_conn_make_rx_lanes(conn))
 		goto fail;
 	cp = rds_cpath_create(conn, 0);
 	if (IS_ERR(cp))
@@ -460,12 +470,9 @@ int rds_conn_send(struct rds_conn *conn, struct rds_message *m)
 void rds_conn_visit(struct rds_net *rn,
 		    void (*fn)(struct rds_conn *conn, void *arg), void *arg)
 {
-	struct rds_conn *conn;
+	struct rds_conn_table *table = rn->conns;
 
-	rcu_read_lock();
-	list_for_each_entry_rcu(conn, &rn->conns->conns.all, of_all)
-		fn(conn, arg);
-	rcu_read_unlock();
+	rds_conn_set_visit(&table->conns, &table->lock, fn, arg);
 }
 
 void rds_transport_net_init(const struct rds_transport *trans, struct net *net)
@@ -511,7 +518,7 @@ static struct rds_conn *conn_take_any(struct rds_net *rn,
 
 	spin_lock_bh(&rn->conns->lock);
 	rn->conns->ready[trans->type] = false;
-	list_for_each_entry(conn, &rn->conns->conns.all, of_all) {
+	list_for_each_entry(conn, &rn->conns->conns.all.entries, of_all) {
 		if (conn->trans != trans)
 			continue;
 		conn_unhash(conn);

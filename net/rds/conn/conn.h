@@ -68,7 +68,7 @@ struct rds_conn_addrs {
 /**
  * struct rds_conn - a connection
  * @node: entry in the table, by address, RCU
- * @of_all: the same among all, RCU
+ * @of_all: the same among all
  * @ref: references, see Lifetime
  * @rn: namespace, not counted
  * @trans: transport
@@ -90,6 +90,8 @@ struct rds_conn_addrs {
  * @addrs: addresses that further paths may use, beside @addr
  * @lanes: over which of @paths this host sends
  * @reach: sockets that are told of the peer, or NULL; see conn/reach.h
+ * @rx_peer: count of what the peer makes sockets hold, see msg/rxpeer.h; NULL
+ *	without RDS_CAP_RX_HOLDS
  * @rx_lanes: what the peer sends over its lanes: one, or RDS_MAX_PATHS of them
  *	if @lanes.max is more than 1
  * @paths: the paths, by index; NULL for those that were not made
@@ -116,6 +118,7 @@ struct rds_conn {
 	struct rds_conn_addrs		addrs;
 	struct rds_lanes		lanes;
 	struct rds_reach		*reach;
+	struct rds_rx_peer		*rx_peer;
 	struct rds_rx_lane		*rx_lanes;
 	struct rds_cpath		*paths[RDS_MAX_PATHS];
 };
@@ -166,7 +169,7 @@ int rds_conn_send(struct rds_conn *conn, struct rds_message *m);
  * Messages that are not acknowledged are sent again.  Loopback has no
  * connection to end.
  *
- * Context: any but hard interrupts.
+ * Context: process, may sleep.
  * Return: whether there is a connection over any transport.
  */
 bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
@@ -174,7 +177,7 @@ bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
 
 /*
  * Reset all paths that the peer may not open, see rds_access_peer().  Those
- * that this end dials come back.  Any context but hard interrupts.
+ * that this end dials come back.  Process context; may sleep.
  */
 void rds_conn_reset_denied(struct rds_net *rn);
 
@@ -186,8 +189,9 @@ struct rds_conn_info {
 };
 
 /*
- * For dumps: call @fn for every connection of the namespace, under
- * rcu_read_lock().
+ * Call @fn for every connection of the namespace that is in the table now, if
+ * it still is there then, with a reference and without a lock.  Process
+ * context; may sleep.
  */
 void rds_conn_visit(struct rds_net *rn,
 		    void (*fn)(struct rds_conn *conn, void *arg), void *arg);
@@ -195,8 +199,9 @@ void rds_conn_visit(struct rds_net *rn,
 void rds_conn_info(struct rds_conn *conn, struct rds_conn_info *info);
 
 /*
- * For dumps: call @fn for all messages that a transport has @started to send,
- * or has not.
+ * For dumps, one at a time: call @fn for all messages that a transport has
+ * @started to send, or has not, see rds_txq_visit().  The caller holds a
+ * reference.  Process context; may sleep.
  */
 void rds_conn_visit_messages(struct rds_conn *conn, bool started,
 			     void (*fn)(const struct rds_message *m, void *arg),

@@ -7,6 +7,7 @@
 
 #include "conn/conn.h"
 #include "conn/guest.h"
+#include "conn/idle.h"
 #include "conn/internal.h"
 #include "conn/path.h"
 #include "conn/reach.h"
@@ -28,6 +29,7 @@
  * @node: in rds_guests.groups
  * @network: address of the network
  * @nr: number of @guests
+ * @leaving: number of those that make room
  * @guests: the longest idle first
  */
 struct rds_guest_group {
@@ -35,6 +37,7 @@ struct rds_guest_group {
 	struct rhash_head	node;
 	struct in6_addr		network;
 	unsigned int		nr;
+	unsigned int		leaving;
 	struct list_head	guests;
 };
 
@@ -42,6 +45,7 @@ struct rds_guest_group {
  * struct rds_guests - guests of a namespace
  * @lock: see guest.h
  * @nr: number of @all
+ * @leaving: number of those that make room
  * @all: the longest idle first
  * @groups: by network
  * @rest: guests for whose group the table had no memory
@@ -49,6 +53,7 @@ struct rds_guest_group {
 struct rds_guests {
 	spinlock_t		lock;
 	unsigned int		nr;
+	unsigned int		leaving;
 	struct list_head	all;
 	struct rhashtable	groups;
 	struct rds_guest_group	rest;
@@ -114,7 +119,26 @@ static struct rds_conn *guest_oldest(struct rds_guests *guests,
 	return container_of(guest, struct rds_conn, guest);
 }
 
-/* Choose a guest to end, with a reference; NULL if there is none to be seen. */
+/* Note that a guest has to make room, or has come back all the same. */
+static void guest_mark(struct rds_guests *guests, struct rds_guest *guest,
+		       bool evicted)
+{
+	lockdep_assert_held(&guests->lock);
+	if (guest->evicted == evicted)
+		return;
+	if (guest->group) {
+		guest->group->leaving += evicted ? 1 : -1;
+		guests->leaving += evicted ? 1 : -1;
+	}
+	WRITE_ONCE(guest->since, jiffies);
+	/* Whoever sees the flag sees the time. */
+	smp_store_release(&guest->evicted, evicted);
+}
+
+/*
+ * Choose a guest to end, with a reference, and mark it; NULL if there is none
+ * to be seen.
+ */
 static struct rds_conn *guests_choose(struct rds_guests *guests,
 				      struct rds_guest_group *group)
 {
@@ -132,9 +156,16 @@ static struct rds_conn *guests_choose(struct rds_guests *guests,
 		best = conn;
 	}
 	/* What is listed is in the table, which has a reference. */
-	if (best)
+	if (best) {
+		guest_mark(guests, &best->guest, true);
 		kref_get(&best->ref);
+	}
 	return best;
+}
+
+static unsigned int guests_share(unsigned int max)
+{
+	return max(1U, max / GUEST_SHARE);
 }
 
 /* Returns whether there is room, or will be when @victim has ended. */
@@ -142,7 +173,7 @@ static bool guests_have_room(struct rds_guests *guests, unsigned int max,
 			     const struct in6_addr *network,
 			     struct rds_conn **victim)
 {
-	unsigned int share = max(1U, max / GUEST_SHARE);
+	unsigned int share = guests_share(max);
 	struct rds_guest_group *group;
 	bool full, at_share, room = true;
 
@@ -159,16 +190,46 @@ static bool guests_have_room(struct rds_guests *guests, unsigned int max,
 	return room;
 }
 
+/* End a guest that guests_choose() has chosen. */
 static void guest_evict(struct rds_conn *conn)
 {
-	WRITE_ONCE(conn->guest.since, jiffies);
-	/* Whoever sees the flag sees the time. */
-	smp_store_release(&conn->guest.evicted, true);
 	rds_drop(conn->rn->net, RDS_DROP_PEER_LIMIT);
 	rds_conn_lose_paths(conn, RDS_DROP_IDLE);
 	rds_cpath_control(conn->paths[0], 0);
 	rds_idle_hasten(conn);
 	rds_conn_put(conn);
+}
+
+void rds_guest_back(struct rds_conn *conn)
+{
+	struct rds_guests *guests = conn->rn->guests;
+
+	if (likely(!READ_ONCE(conn->guest.evicted)))
+		return;
+	spin_lock_bh(&guests->lock);
+	guest_mark(guests, &conn->guest, false);
+	spin_unlock_bh(&guests->lock);
+	rds_idle_hasten(conn);
+}
+
+void rds_guest_make_room(struct rds_conn *conn)
+{
+	unsigned int max = READ_ONCE(conn->rn->sysctl.peer_connections);
+	struct rds_guests *guests = conn->rn->guests;
+	struct rds_conn *victim = NULL;
+	struct rds_guest_group *group;
+	bool full, at_share;
+
+	spin_lock_bh(&guests->lock);
+	group = conn->guest.group;
+	full = group && guests->nr - guests->leaving > max;
+	at_share = group && group != &guests->rest &&
+		   group->nr - group->leaving > guests_share(max);
+	if (full || at_share)
+		victim = guests_choose(guests, at_share ? group : NULL);
+	spin_unlock_bh(&guests->lock);
+	if (victim)
+		guest_evict(victim);
 }
 
 struct rds_guest_group *rds_guests_admit(struct rds_net *rn,
@@ -244,6 +305,10 @@ void rds_guest_end(struct rds_conn *conn)
 	spin_lock_bh(&guests->lock);
 	list_del(&conn->guest.node);
 	list_del(&conn->guest.of_group);
+	if (conn->guest.evicted) {
+		group->leaving--;
+		guests->leaving--;
+	}
 	conn->guest.group = NULL;
 	guests->nr--;
 	if (--group->nr || group == &guests->rest)

@@ -9,21 +9,23 @@
  * of some that are not used much: one of its own network if that has its share,
  * so that no network pushes all others out.  A guest with messages, or of which
  * sockets want reports, stays, and if possible one of an old peer that this end
- * dials: what such a peer sends at that moment waits for its next message.  As
- * the end of a connection takes time there may be an eighth more for a moment.
- * A newcomer beyond that, or that finds nobody to end among some, is refused.
- * Both count as `peer_limit`.  A guest that was used a moment ago stays, as
- * this host may owe it an acknowledgement.  If a guest ends before it has been
- * told what has come, its numbers are kept for some seconds.
+ * dials: what such a peer sends at that moment waits for its next message.  A
+ * guest that only greeted, and is no old peer, ends at once.  The end of others
+ * takes a moment, and for that time there may be an eighth more.  A newcomer
+ * beyond that, or that finds nobody to end among some, is refused.  Both count
+ * as `peer_limit`.  A guest that was used a moment ago stays, as this host may
+ * owe it an acknowledgement.  If a guest ends before it has been told what has
+ * come, its numbers are kept for some seconds.  If it comes up again in that
+ * time it has its place again, and another one ends within a second.
  *
  * Lifetime: struct rds_guest is part of the connection, and is listed from the
  * time when the connection is made until it leaves the table.  A group is made
  * for its first guest and freed with its last one; without memory a guest is in
  * one for all such.
  *
- * Locks: rds_guests.lock guards all fields but rds_guest.evicted and
- * rds_guest.since, which the context writes that chose the guest.  It is taken
- * inside rds_conn_table.lock, and outside rds_txq.lock.
+ * Locks: rds_guests.lock guards all fields; others read rds_guest.evicted and
+ * rds_guest.since at any time.  It is taken inside rds_conn_table.lock and
+ * rds_cpath.lock, and outside rds_txq.lock.
  */
 #ifndef _RDS_CONN_GUEST_H
 #define _RDS_CONN_GUEST_H
@@ -44,7 +46,7 @@ struct rds_net;
  * @group: guests from the same network; NULL: the connection is no guest
  * @evicted: another guest has taken the place: the connection does not come up
  *	again without a message
- * @since: since when, in jiffies
+ * @since: when @evicted changed last, in jiffies
  */
 struct rds_guest {
 	struct list_head	node;
@@ -75,6 +77,18 @@ void rds_guest_begin(struct rds_conn *conn, struct rds_guest_group **fresh);
 
 /* The connection was used.  Any context. */
 void rds_guest_used(struct rds_conn *conn);
+
+/*
+ * A path of the connection comes up, which may have been chosen to make room.
+ * Any context; the lock of the path may be held.
+ */
+void rds_guest_back(struct rds_conn *conn);
+
+/*
+ * Have a guest end if there are too many that do not end already, in all or of
+ * the network of this one.  May sleep.
+ */
+void rds_guest_make_room(struct rds_conn *conn);
 
 /* The connection leaves the table.  Under rds_conn_table.lock. */
 void rds_guest_end(struct rds_conn *conn);

@@ -3,6 +3,7 @@
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
 
+#include "conn/addrs.h"
 #include "conn/conn.h"
 #include "conn/guest.h"
 #include "conn/idle.h"
@@ -10,7 +11,9 @@
 #include "conn/pace.h"
 #include "conn/path.h"
 #include "conn/reach.h"
+#include "msg/rxpeer.h"
 #include "netns.h"
+#include "peers.h"
 
 /* Time after which a connection ends that has only carried handshakes */
 #define GREETED_TIME	(10 * HZ)
@@ -42,17 +45,22 @@ void rds_idle_init(struct rds_conn *conn)
 	conn->idle.since = jiffies;
 }
 
-static u64 idle_mark(struct rds_conn *conn)
+static unsigned long idle_later(unsigned long one, unsigned long other)
+{
+	return time_after(one, other) ? one : other;
+}
+
+/* When a message got a number, in either direction, or @since if it is later */
+static unsigned long idle_last_used(struct rds_conn *conn, unsigned long since)
 {
 	unsigned int nr = rds_conn_rx_lanes(conn), i;
 	struct rds_cpath *cp;
-	u64 mark = 0;
 
 	for (i = 0; i < nr; i++)
-		mark += READ_ONCE(conn->rx_lanes[i].expected);
+		since = idle_later(since, READ_ONCE(conn->rx_lanes[i].used));
 	rds_conn_for_each_path(conn, i, cp)
-		mark += rds_txq_next_seq(&cp->txq);
-	return mark;
+		since = idle_later(since, READ_ONCE(cp->txq.numbered));
+	return since;
 }
 
 static bool idle_is_quiet(struct rds_conn *conn)
@@ -71,16 +79,17 @@ unsigned long rds_idle_time(struct rds_conn *conn)
 {
 	bool quiet = idle_is_quiet(conn);
 	struct rds_idle *idle = &conn->idle;
-	u64 mark = idle_mark(conn);
-	unsigned long since;
+	unsigned long since, now;
 
 	spin_lock_bh(&idle->lock);
-	if (!quiet || mark != idle->mark)
+	if (!quiet)
 		idle->since = jiffies;
-	idle->mark = mark;
 	since = idle->since;
 	spin_unlock_bh(&idle->lock);
-	return jiffies - since;
+	since = idle_last_used(conn, since);
+	/* Another processor may have written the time that it has now. */
+	now = jiffies;
+	return time_after(now, since) ? now - since : 0;
 }
 
 bool rds_idle_only_greeted(struct rds_conn *conn)
@@ -109,10 +118,39 @@ static unsigned long idle_limit(struct rds_conn *conn)
 	return limit;
 }
 
+/*
+ * Does the peer leave an idle connection down, and dial for a message that
+ * waits?  A transport that acknowledges messages itself has no handshakes, but
+ * hosts with this module name a generation.
+ */
+static bool idle_peer_rests(const struct rds_conn *conn)
+{
+	if (conn->trans->caps & RDS_CAP_OWNS_ACK)
+		return READ_ONCE(conn->session.named);
+	return rds_conn_peer_kind(conn) == RDS_PEER_ACKS;
+}
+
+/*
+ * May peers read or write memory of this host, which no message shows?  A key
+ * is for whoever has its cookie, over any connection.
+ */
+static bool idle_serves(const struct rds_conn *conn)
+{
+	return conn->trans->memop && atomic_read(&conn->rn->nr_keys);
+}
+
+/* Numbers over such a transport are kept: nothing has to be told again. */
+static bool idle_is_numbered(const struct rds_cpath *cp)
+{
+	return cp->pub.trans->caps & RDS_CAP_OWNS_ACK;
+}
+
 void rds_idle_note_told(struct rds_cpath *cp)
 {
-	bool told = !READ_ONCE(cp->rx.foreign) &&
-		    rds_txq_all_told(&cp->txq, READ_ONCE(cp->rx.lane->told));
+	bool told = idle_is_numbered(cp) ||
+		    (!READ_ONCE(cp->rx.foreign) &&
+		     rds_txq_all_told(&cp->txq,
+				      READ_ONCE(cp->rx.lane->told)));
 
 	lockdep_assert_held(&cp->ctl);
 	WRITE_ONCE(cp->told_gen, READ_ONCE(cp->rx.gen) ?:
@@ -133,10 +171,16 @@ static bool idle_path_is_told(const struct rds_cpath *cp)
 	return READ_ONCE(cp->told) || READ_ONCE(cp->told_gen) != gen;
 }
 
-/* Either end may have a path come up: one that is new is not ended. */
+/*
+ * Either end may have a path come up: one that is new is not ended.  Over RDMA
+ * that costs queue pairs and rings, and a peer may dial again and again: for
+ * its sockets want to know what becomes of this host, or it is an older build.
+ */
 static bool idle_path_is_old(const struct rds_cpath *cp, unsigned long limit)
 {
-	unsigned long least = min_t(unsigned long, limit, HZ);
+	unsigned long least = idle_is_numbered(cp) ? limit :
+						     min_t(unsigned long,
+							   limit, HZ);
 
 	return rds_cpath_state(cp) == RDS_PATH_UP &&
 	       jiffies - READ_ONCE(cp->up_since) > least;
@@ -161,15 +205,17 @@ static void idle_tell_again(struct rds_cpath *cp, unsigned long limit)
 }
 
 /*
- * A path that was lost before the peer was told of what is delivered comes up
- * once more for that, and the others wait.  @up: one of them is up.
+ * A path whose messages wait for a reader does not end: the next connection
+ * would begin to wait anew.  A path that was lost before the peer was told of
+ * what is delivered comes up once more for that, and the others wait.  @up: one
+ * of them is up.
  */
 static bool idle_path_can_end(struct rds_cpath *cp, bool up,
 			      unsigned long limit)
 {
 	switch (rds_cpath_state(cp)) {
 	case RDS_PATH_UP:
-		return idle_path_is_old(cp, limit);
+		return !READ_ONCE(cp->rx.held) && idle_path_is_old(cp, limit);
 	case RDS_PATH_DOWN:
 		if (idle_path_is_told(cp) ||
 		    !rds_lanes_dial(cp->conn, cp->pub.index))
@@ -195,8 +241,8 @@ static bool idle_ends(struct rds_conn *conn, unsigned long limit)
 	rds_conn_for_each_path(conn, i, cp)
 		up |= rds_cpath_state(cp) == RDS_PATH_UP;
 	if (!limit || rds_reach_is_used(conn) ||
-	    rds_idle_time(conn) < limit ||
-	    rds_conn_peer_kind(conn) != RDS_PEER_ACKS)
+	    rds_idle_time(conn) < limit || !idle_peer_rests(conn) ||
+	    idle_serves(conn))
 		return false;
 	rds_conn_for_each_path(conn, i, cp)
 		can_end &= idle_path_can_end(cp, up, limit);
@@ -208,10 +254,13 @@ static void idle_end(struct rds_conn *conn, unsigned long limit)
 	struct rds_cpath *cp;
 	unsigned int i;
 
-	/* One may have come up meanwhile. */
+	/*
+	 * One may have come up meanwhile, or a socket have made a key.  Of a
+	 * peer that already uses that key for an operation nothing is known.
+	 */
 	rds_conn_for_each_path(conn, i, cp) {
-		if (idle_path_is_old(cp, limit))
-			rds_path_lost(&cp->pub, RDS_DROP_IDLE);
+		if (idle_path_is_old(cp, limit) && !idle_serves(conn))
+			rds_cpath_end_unused(cp);
 	}
 }
 
@@ -253,6 +302,7 @@ static void idle_work(struct work_struct *work)
 		rds_cpath_control(first, 0);
 	if (idle_ends(conn, limit))
 		idle_end(conn, limit);
+	rds_guest_make_room(conn);
 	look = clamp_t(unsigned long, look, LOOK_MIN, LOOK_MAX);
 	if (READ_ONCE(conn->guest.evicted))
 		look = min_t(unsigned long, look, HZ);
@@ -264,7 +314,7 @@ static void idle_work(struct work_struct *work)
 
 void rds_idle_start(struct rds_conn *conn)
 {
-	if (!(conn->trans->caps & RDS_CAP_MULTIPATH))
+	if (conn->trans->caps & RDS_CAP_LOCAL_ONLY)
 		return;
 	INIT_DELAYED_WORK(&conn->idle.work, idle_work);
 	idle_arm(conn, GREETED_TIME / LOOKS);
@@ -274,7 +324,7 @@ void rds_idle_stop(struct rds_conn *conn)
 {
 	struct rds_idle *idle = &conn->idle;
 
-	if (!(conn->trans->caps & RDS_CAP_MULTIPATH))
+	if (conn->trans->caps & RDS_CAP_LOCAL_ONLY)
 		return;
 	spin_lock_bh(&idle->lock);
 	idle->stopped = true;
@@ -283,19 +333,68 @@ void rds_idle_stop(struct rds_conn *conn)
 		rds_conn_put(conn);
 }
 
-bool rds_idle_rests(const struct rds_cpath *cp)
+/* Can the peer call when it has a message, as far as this host knows? */
+static bool idle_can_call(const struct rds_cpath *cp)
 {
-	struct rds_conn *conn = cp->conn;
-	unsigned long limit;
+	const struct rds_conn *conn = cp->conn;
 
-	if (READ_ONCE(conn->guest.evicted))
-		return true;
-	if (!READ_ONCE(cp->in_order) ||
-	    rds_conn_peer_kind(conn) != RDS_PEER_ACKS)
-		return false;
-	limit = idle_limit(conn);
+	return (!conn->trans->net_listens ||
+		conn->trans->net_listens(cp->pub.net)) &&
+	       rds_peers_judge(conn->rn, cp->pub.addr) == RDS_DROP_NONE;
+}
+
+/*
+ * Did the peer end a connection that this end had dialled for no message, and
+ * that carried none?  It does not want one: its time for idle connections is
+ * short, or it has to make room, which one more would take from another peer.
+ * It is asked again for senders that wait for a port of the peer, for sockets
+ * that watch it, and for another path (conn/addrs.h).
+ */
+static bool idle_is_unwanted(struct rds_cpath *cp)
+{
+	unsigned long dialled = READ_ONCE(cp->dialled);
+	struct rds_conn *conn = cp->conn;
+
+	return READ_ONCE(cp->dialled_idle) &&
+	       idle_last_used(conn, dialled) == dialled &&
+	       !rds_reach_is_used(conn) && !rds_addrs_keep(cp) &&
+	       (!READ_ONCE(cp->rx.mapped) || rds_cong_is_clear(conn->fmap));
+}
+
+/* Was the connection idle for long? */
+static bool idle_for_long(struct rds_conn *conn)
+{
+	unsigned long limit = idle_limit(conn);
+
 	return rds_idle_time(conn) >= min_t(unsigned long, REST_TIME,
-					limit ? limit / 2 : REST_TIME);
+					    limit ? limit / 2 : REST_TIME);
+}
+
+/* Has it ended in order, by a peer that dials, or knocks, for a message? */
+static bool idle_ended_in_peace(const struct rds_cpath *cp)
+{
+	if (!READ_ONCE(cp->in_order) || !idle_peer_rests(cp->conn))
+		return false;
+	return READ_ONCE(cp->reason) == RDS_DROP_IDLE || !cp->pub.dials ||
+	       idle_can_call(cp);
+}
+
+bool rds_idle_rests(struct rds_cpath *cp)
+{
+	if (READ_ONCE(cp->conn->guest.evicted))
+		return true;
+	return idle_ended_in_peace(cp) &&
+	       (idle_for_long(cp->conn) || idle_is_unwanted(cp));
+}
+
+/*
+ * The peer may have ended it for another reason, and not have read what this
+ * host told it last; so the numbers are kept for a time while the path rests.
+ */
+static bool idle_is_settled(struct rds_cpath *cp)
+{
+	return READ_ONCE(cp->conn->guest.evicted) ||
+	       (idle_ended_in_peace(cp) && idle_for_long(cp->conn));
 }
 
 /* Does the peer know what is delivered here? */
@@ -334,7 +433,7 @@ static bool idle_ended_in_order(struct rds_conn *conn)
  */
 static bool idle_made_room(struct rds_conn *conn)
 {
-	/* Pairs with guest_evict(), which writes `since` before. */
+	/* Pairs with guest_mark(), which writes `since` before. */
 	if (!smp_load_acquire(&conn->guest.evicted))
 		return false;
 	return idle_ended_in_order(conn) || idle_is_told(conn) ||
@@ -346,6 +445,15 @@ static bool idle_is_forsaken(struct rds_conn *conn)
 {
 	return rds_conn_peer_kind(conn) == RDS_PEER_ACKS &&
 	       rds_idle_time(conn) >= FORGET_TIME;
+}
+
+/*
+ * Do sockets hold more of the peer than they should?  With another connection
+ * the peer would begin a new count.
+ */
+static bool idle_is_owed(const struct rds_conn *conn)
+{
+	return conn->rx_peer && rds_rx_peer_held(conn->rx_peer);
 }
 
 bool rds_idle_is_over(struct rds_conn *conn)
@@ -361,7 +469,8 @@ bool rds_idle_is_over(struct rds_conn *conn)
 	if (rds_session_is_counted(&conn->session))
 		return false;
 	return rds_idle_only_greeted(conn) ||
-	       (rds_idle_rests(first) && idle_is_told(conn));
+	       (idle_is_settled(first) && idle_is_told(conn) &&
+		!idle_is_owed(conn));
 }
 
 /* Has loopback sent nothing since the last look? */

@@ -294,7 +294,8 @@ static void parked_knocked(struct rds_cpath *cp)
  * Do both ends dial at once, and does this end's dial win?  The larger address
  * wins, where the transport has that rule, unless its dial was probably lost,
  * for instance while the peer's interface was down: then it is old, or the
- * peer, which was refused once, calls again.
+ * peer, which was refused once, calls again.  It may be up already when the
+ * peer's dial arrives, which the peer has given up for it.
  * @cp->lock keeps the state as the connection of the peer found it.
  */
 static bool parked_crosses(const struct rds_cpath *cp)
@@ -303,7 +304,8 @@ static bool parked_crosses(const struct rds_cpath *cp)
 
 	lockdep_assert_held(&cp->lock);
 	return cp->pub.trans->caps & RDS_CAP_LARGER_WINS &&
-	       cp->state == RDS_PATH_CONNECTING && !cp->attaching &&
+	       (cp->state == RDS_PATH_CONNECTING ||
+		cp->state == RDS_PATH_UP) && !cp->attaching &&
 	       !READ_ONCE(cp->crossed) &&
 	       time_before(jiffies, READ_ONCE(cp->dialled) + CROSS_TIME) &&
 	       memcmp(&addr->laddr, &addr->faddr, sizeof(addr->laddr)) > 0;

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "conn/addrs.h"
+#include "conn/close.h"
 #include "conn/conn.h"
 #include "conn/idle.h"
 #include "conn/internal.h"
@@ -27,9 +28,28 @@
  */
 #define STEADY_TIME	HZ
 
-static bool path_ends_in_order(enum rds_drop_reason why)
+/*
+ * Has the peer closed the connection?  A device may tell of that as of an
+ * error; but who wants reports of the peer has to get them.
+ */
+static bool path_closed_by_peer(const struct rds_cpath *cp,
+				enum rds_drop_reason why)
 {
-	return why == RDS_DROP_IDLE || why == RDS_DROP_PEER_CLOSED;
+	if (why == RDS_DROP_PEER_CLOSED)
+		return true;
+	return cp->pub.trans->caps & RDS_CAP_OWNS_ACK &&
+	       (why == RDS_DROP_SEND_ERROR || why == RDS_DROP_TERMINATED) &&
+	       !rds_reach_is_used(cp->conn);
+}
+
+static void path_note_order(struct rds_cpath *cp, enum rds_drop_reason why)
+{
+	bool closed = path_closed_by_peer(cp, why);
+
+	/* A peer that has said nothing before it closed refuses the path. */
+	if (closed && !READ_ONCE(cp->rx.heard))
+		return;
+	WRITE_ONCE(cp->in_order, closed || why == RDS_DROP_IDLE);
 }
 
 /* The one writer of the state. */
@@ -48,6 +68,8 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 	trace_rds_path_state(&cp->pub, was, next, why);
 	if (event == RDS_EV_UP)
 		WRITE_ONCE(cp->up_since, jiffies);
+	if (event == RDS_EV_LOST && was == RDS_PATH_UP)
+		rds_reach_leave(cp);
 	/* Whoever sees that the path is up sees since when. */
 	smp_store_release(&cp->state, next);
 	switch (event) {
@@ -55,7 +77,7 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 		WRITE_ONCE(cp->dial_wanted, false);
 		break;
 	case RDS_EV_UP:
-		WRITE_ONCE(cp->conn->guest.evicted, false);
+		rds_guest_back(cp->conn);
 		/* A further path may come up without a dial of this end. */
 		if (cp->pub.index)
 			WRITE_ONCE(cp->dial_wanted, false);
@@ -66,10 +88,10 @@ static bool path_move(struct rds_cpath *cp, enum rds_cpath_event event,
 		WRITE_ONCE(cp->reason, why);
 		cp->ended = was == RDS_PATH_UP;
 		if (cp->ended)
-			WRITE_ONCE(cp->in_order, path_ends_in_order(why));
+			path_note_order(cp, why);
 		cp->steady = was == RDS_PATH_UP &&
 			     time_after(jiffies, cp->up_since + STEADY_TIME);
-		rds_txq_shut(&cp->txq);
+		rds_txq_shut(&cp->txq, false);
 		if (was == RDS_PATH_UP) {
 			rds_reach_lost(cp);
 			rds_pace_hope_others(cp);
@@ -158,17 +180,21 @@ bool rds_cpath_used(const struct rds_cpath *cp)
 
 /* Queued work holds a reference to the connection. */
 
+void rds_cpath_control_by(struct rds_cpath *cp, unsigned long delay)
+{
+	kref_get(&cp->conn->ref);
+	if (mod_delayed_work(rds_conn_wq, &cp->ctl_work, delay))
+		rds_conn_put(cp->conn);
+}
+
 void rds_cpath_control(struct rds_cpath *cp, unsigned long delay)
 {
-	bool pending;
-
+	if (!delay) {
+		rds_cpath_control_by(cp, 0);
+		return;
+	}
 	kref_get(&cp->conn->ref);
-	if (delay)
-		pending = !queue_delayed_work(rds_conn_wq, &cp->ctl_work,
-					      delay);
-	else
-		pending = mod_delayed_work(rds_conn_wq, &cp->ctl_work, 0);
-	if (pending)
+	if (!queue_delayed_work(rds_conn_wq, &cp->ctl_work, delay))
 		rds_conn_put(cp->conn);
 }
 
@@ -199,22 +225,23 @@ static void path_tx_work(struct work_struct *work)
 	rds_conn_put(cp->conn);
 }
 
-static void path_ack_work(struct work_struct *work)
+/*
+ * Mostly a message has taken the acknowledgement with it by now: that is found
+ * out here, as a worker would cost more than all the rest.
+ */
+static void path_ack_timer(struct timer_list *timer)
 {
-	struct rds_cpath *cp = container_of(to_delayed_work(work),
-					    struct rds_cpath, ack_work);
+	struct rds_cpath *cp = timer_container_of(cp, timer, ack_timer);
 
 	rds_rx_state_disarm(&cp->rx);
-	/* This work transmits, as a sender does, and queues no other work. */
-	if (rds_conn_has_acks(cp) && rds_txq_run(&cp->txq) == RDS_TXQ_MORE)
-		rds_cpath_kick(cp);
+	rds_conn_ack(cp);
 	rds_conn_put(cp->conn);
 }
 
 void rds_cpath_ack_later(struct rds_cpath *cp)
 {
 	kref_get(&cp->conn->ref);
-	if (!queue_delayed_work(rds_tx_wq, &cp->ack_work, ACK_DELAY))
+	if (mod_timer(&cp->ack_timer, jiffies + ACK_DELAY))
 		rds_conn_put(cp->conn);
 }
 
@@ -290,63 +317,21 @@ void rds_path_writable(struct rds_path *path)
 }
 EXPORT_SYMBOL_NS_GPL(rds_path_writable, RDS_NS);
 
-/* The control worker */
-
-/* Stop to be a source of the peer's congestion map. */
-static void path_unmap(struct rds_cpath *cp)
+void rds_cpath_end_unused(struct rds_cpath *cp)
 {
-	if (!cp->rx.mapped)
+	bool ended;
+
+	spin_lock_bh(&cp->lock);
+	ended = cp->state == RDS_PATH_UP && rds_txq_shut(&cp->txq, true) &&
+		path_move(cp, RDS_EV_LOST, RDS_DROP_IDLE);
+	spin_unlock_bh(&cp->lock);
+	if (!ended)
 		return;
-	cp->rx.mapped = false;
-	rds_cong_source_del(cp->rx.fmap);
+	rds_drop(cp->pub.net, RDS_DROP_IDLE);
+	rds_cpath_control(cp, 0);
 }
 
-/* The peer is silent, and takes repeats: nothing is worth a wait. */
-static bool path_is_dead(const struct rds_cpath *cp)
-{
-	return cp->watched && (cp->reason == RDS_DROP_PEER_TIMEOUT ||
-			       cp->reason == RDS_DROP_NETWORK_GONE);
-}
-
-/*
- * CLOSING to DOWN: received messages are delivered, unacknowledged ones are
- * queued again.
- */
-static void path_teardown(struct rds_cpath *cp, bool graceful)
-{
-	bool moved;
-
-	lockdep_assert_held(&cp->ctl);
-	rds_txq_close(&cp->txq);
-	/*
-	 * Other paths go on with the messages, and the peer knows repeats,
-	 * unless all of them end for there are no messages.
-	 */
-	moved = rds_lanes_forsake(cp);
-	graceful &= !path_is_dead(cp) && (!moved || rds_idle_rests(cp));
-	cp->pub.trans->path_close(&cp->pub, graceful);
-	/* What is acknowledged is not sent again. */
-	rds_txq_tidy(&cp->txq);
-	if (cp->ended)
-		rds_idle_note_told(cp);
-	rds_txq_rewind(&cp->txq);
-	rds_lanes_carry(cp->conn);
-	rds_rx_state_end(&cp->rx);
-	if (!cp->pub.index || cp->reason != RDS_DROP_WRONG_PATH)
-		rds_conn_lost(cp);
-	WRITE_ONCE(cp->attaching, false);
-	WRITE_ONCE(cp->watched, false);
-	WRITE_ONCE(cp->cut_off, false);
-	WRITE_ONCE(cp->probing, false);
-	/* A peer that is gone does not clear the bits of its map. */
-	if (!cp->rx.heard)
-		path_unmap(cp);
-	rds_pace_lost(cp);
-	WRITE_ONCE(cp->rx.heard, false);
-	if (cp->reason != RDS_DROP_IDLE)
-		rds_stats_inc(cp->conn->rn, conn_reset);
-	rds_cpath_event(cp, RDS_EV_CLOSED, RDS_DROP_NONE);
-}
+/* The control worker */
 
 static void path_attach(struct rds_cpath *cp)
 {
@@ -381,6 +366,7 @@ static void path_dial(struct rds_cpath *cp)
 {
 	lockdep_assert_held(&cp->ctl);
 	rds_pace_dial(cp);
+	WRITE_ONCE(cp->dialled_idle, !cp->needed);
 	WRITE_ONCE(cp->crossed, false);
 	cp->port = cp->pub.index;
 	cp->joins = false;
@@ -401,7 +387,7 @@ static void path_when_down(struct rds_cpath *cp)
 	rds_pace_look(cp);
 	wait = rds_pace_wait(cp);
 	if (!rds_pace_wants(cp)) {
-		path_unmap(cp);
+		rds_cpath_unmap(cp);
 		rds_reach_look(cp->conn);
 		/* Further paths go with the first. */
 		if (!cp->pub.index)
@@ -470,8 +456,7 @@ static bool path_step(struct rds_cpath *cp)
 
 	switch (rds_cpath_state(cp)) {
 	case RDS_PATH_CLOSING:
-		path_teardown(cp, true);
-		return true;
+		return rds_cpath_close_step(cp);
 	case RDS_PATH_DOWN:
 		if (incoming)
 			path_attach(cp);
@@ -543,14 +528,14 @@ void rds_cpath_kill(struct rds_cpath *cp)
 		rds_txq_run(&cp->txq);
 	rds_cpath_event(cp, RDS_EV_LOST, RDS_DROP_LOCAL_EXIT);
 	if (rds_cpath_state(cp) == RDS_PATH_CLOSING)
-		path_teardown(cp, false);
+		rds_cpath_close_now(cp);
 	rds_cpath_event(cp, RDS_EV_KILL, RDS_DROP_NONE);
 	rds_parked_drop(cp);
 	mutex_unlock(&cp->ctl);
 	rds_txq_abandon(&cp->txq, true);
 	if (cancel_delayed_work_sync(&cp->ctl_work))
 		rds_conn_put(cp->conn);
-	if (cancel_delayed_work_sync(&cp->ack_work))
+	if (timer_delete_sync(&cp->ack_timer))
 		rds_conn_put(cp->conn);
 	if (cancel_work_sync(&cp->tx_work))
 		rds_conn_put(cp->conn);
@@ -604,12 +589,12 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 	mutex_init(&cp->ctl);
 	INIT_DELAYED_WORK(&cp->ctl_work, path_control_work);
 	INIT_WORK(&cp->tx_work, path_tx_work);
-	INIT_DELAYED_WORK(&cp->ack_work, path_ack_work);
+	timer_setup(&cp->ack_timer, path_ack_timer, 0);
 	rds_txq_init(&cp->txq, &cp->pub, conn->rn,
 		     maps ? &rds_conn_txq_ops : &rds_conn_mapless_txq_ops,
 		     &conn->rx_lanes[index].delivered);
 	rds_rx_state_init(&cp->rx, &cp->pub, conn->rn, conn->fmap,
-			  &path_probe_vtable);
+			  conn->rx_peer, &path_probe_vtable);
 	rds_rx_state_set_lane(&cp->rx, conn->rx_lanes, rds_conn_rx_lanes(conn),
 			      index, &conn->session.gen);
 	if (!conn->trans->path_init || !conn->trans->path_init(&cp->pub))
@@ -621,7 +606,7 @@ struct rds_cpath *rds_cpath_create(struct rds_conn *conn, unsigned int index)
 void rds_cpath_destroy(struct rds_cpath *cp)
 {
 	WARN_ON_ONCE(cp->nr_incoming);
-	path_unmap(cp);
+	rds_cpath_unmap(cp);
 	rds_txq_destroy(&cp->txq);
 	if (cp->pub.trans->path_free)
 		cp->pub.trans->path_free(&cp->pub);

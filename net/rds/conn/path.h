@@ -12,10 +12,12 @@
  *	rds_cpath.ctl	mutex: dialling, attaching, closing; `backoff`,
  *			`dial_after`, `failing_since`, `needed`,
  *			`attaching`, `watched`, `probing`, `told`, `told_gen`,
- *			`short_ones`; idle_tell_again() sets `told_again`
- *			without it, and alone uses `tell_time`, `tell_wait`.
+ *			`short_ones`, `closing`, `graceful`, `drain_until`;
+ *			idle_tell_again() sets `told_again` without it, and
+ *			alone uses `tell_time`, `tell_wait`.
  *			The functions of the transport path_connect,
- *			path_attach, path_watch and path_close run under it.
+ *			path_attach, path_watch, path_drain and path_close
+ *			run under it.
  *			Of `attaching` see rds_parked_claim().
  *	  rds_txq.xmit_map  (waited for in teardown)
  *	    transport's own locks, such as TCP's socket lock
@@ -37,6 +39,7 @@
 
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
 #include <linux/workqueue.h>
 
 #include <net/rds/transport.h>
@@ -70,7 +73,8 @@ struct rds_parked {
  * @ctl: control mutex
  * @ctl_work: closes, attaches or dials, depending on @state
  * @tx_work: transmits when no system call does
- * @ack_work: acknowledges what was delivered some time ago
+ * @ack_timer: has what was delivered some time ago acknowledged; while it is
+ *	pending, it holds the connection
  * @backoff: upper bound of the wait before the next attempt, in jiffies; 0
  *	means at once
  * @dialled: time of the last dial, in jiffies
@@ -92,12 +96,17 @@ struct rds_parked {
  * @told_gen: generation of the peer that @told is about
  * @tell_time: when it was wanted for that, in jiffies
  * @tell_wait: time after which it is wanted again, in jiffies
- * @in_order: the last connection that was up has ended for nobody used it, or
- *	the peer closed it
+ * @in_order: the last connection that was up, and over which the peer sent
+ *	something, has ended for nobody used it, or the peer closed it
+ * @dialled_idle: no message waited for the last dial
  * @retiring: the path is about to be made dead; written under @lock
  * @refused: an event was refused for that; under @lock
  * @short_ones: number of short connections in a row over which the peer sent
  *	something, up to a limit
+ * @closing: the end of the present connection has begun, see close.c
+ * @graceful: it ends in good order
+ * @drained: it need not be waited for any more; any context sets it
+ * @drain_until: time until which it is waited for at most, in jiffies
  * @watched: the transport has to find out soon that the connection is dead
  * @cut_off: the network of the present connection is gone
  * @joins: the present connection, or the attempt, is between further addresses,
@@ -139,13 +148,17 @@ struct rds_cpath {
 	bool			told;
 	bool			told_again;
 	bool			in_order;
+	bool			dialled_idle;
 	bool			retiring;
 	bool			refused;
+	bool			closing;
+	bool			graceful;
+	bool			drained;
 	u8			short_ones;
 	struct mutex		ctl;
 	struct delayed_work	ctl_work;
 	struct work_struct	tx_work;
-	struct delayed_work	ack_work;
+	struct timer_list	ack_timer;
 	unsigned long		backoff;
 	unsigned long		dialled;
 	unsigned long		dial_after;
@@ -154,6 +167,7 @@ struct rds_cpath {
 	u32			told_gen;
 	unsigned long		tell_time;
 	unsigned long		tell_wait;
+	unsigned long		drain_until;
 	struct rds_parked	incoming[RDS_PATH_MAX_INCOMING];
 	struct rds_path_addr	route;
 	u16			port;
@@ -208,6 +222,12 @@ void rds_cpath_ack_later(struct rds_cpath *cp);
 void rds_cpath_control(struct rds_cpath *cp, unsigned long delay);
 
 /*
+ * Let the control worker look after @delay jiffies, in place of the time for
+ * which it is queued, if it is.  Any context.
+ */
+void rds_cpath_control_by(struct rds_cpath *cp, unsigned long delay);
+
+/*
  * Take a connection that the peer opened, see rds_path_incoming().  Any
  * context.
  */
@@ -252,5 +272,13 @@ bool rds_cpath_is_gone(const struct rds_cpath *cp);
  */
 bool rds_cpath_event(struct rds_cpath *cp, enum rds_cpath_event event,
 		     enum rds_drop_reason why);
+
+/*
+ * End a connection that is up and idle, unless a message is queued.  A message
+ * would not be lost, but a remote-memory operation that has begun is not
+ * repeated.  A message that is queued after the return waits for the next
+ * connection.  Any context but hard interrupts.
+ */
+void rds_cpath_end_unused(struct rds_cpath *cp);
 
 #endif

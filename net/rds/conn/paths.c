@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The paths of one connection; conn/lane.h says when they are made. */
+#include <linux/jiffies.h>
 #include <linux/slab.h>
 
 #include <linux/rds.h>
@@ -10,6 +11,7 @@
 #include "conn/path.h"
 #include "netns.h"
 #include "send/fence.h"
+#include "send/visit.h"
 
 bool rds_conn_make_rx_lanes(struct rds_conn *conn)
 {
@@ -17,8 +19,10 @@ bool rds_conn_make_rx_lanes(struct rds_conn *conn)
 
 	conn->rx_lanes = kcalloc(nr, sizeof(*conn->rx_lanes),
 				 GFP_KERNEL_ACCOUNT);
-	for (i = 0; conn->rx_lanes && i < nr; i++)
+	for (i = 0; conn->rx_lanes && i < nr; i++) {
 		spin_lock_init(&conn->rx_lanes[i].lock);
+		conn->rx_lanes[i].used = jiffies;
+	}
 	return conn->rx_lanes;
 }
 

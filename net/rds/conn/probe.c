@@ -200,6 +200,7 @@ void rds_path_peer_gen(struct rds_path *path, u32 gen)
 {
 	struct rds_cpath *cp = rds_to_cpath(path);
 
+	WRITE_ONCE(cp->conn->session.named, gen);
 	/* The path is not up, so there is no receiver. */
 	if (rds_conn_generation(cp, gen, 0))
 		rds_rx_lane_forget(cp->rx.lane);

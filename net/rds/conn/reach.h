@@ -11,8 +11,8 @@
  * (sock/report.h).
  *
  * Ownership: rds_conn.reach is made with the first report and lives as long as
- * the connection.  Its queued work holds a reference to the connection, for at
- * most REACH_MAX_WAIT if nobody cancels it.
+ * the connection.  Its queued work holds a reference to the connection, for
+ * little more than REACH_MAX_WAIT if nobody cancels it.
  *
  * Locks: rds_reach.lock guards the time.  It is taken inside rds_cpath.lock of
  * any path, and outside rds_txq.lock.
@@ -47,6 +47,9 @@ int rds_reach_admit(struct rds_conn *conn, struct rds_sock *rs);
  * Context: process, may sleep, no locks held.
  */
 void rds_reach_queued(struct rds_conn *conn, struct rds_sock *rs);
+
+/* A path that was up is about to be lost.  Under rds_cpath.lock. */
+void rds_reach_leave(struct rds_cpath *cp);
 
 /* A path that was up is lost.  Under rds_cpath.lock. */
 void rds_reach_lost(struct rds_cpath *cp);

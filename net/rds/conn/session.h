@@ -58,6 +58,9 @@ struct rds_handshake;
  * @met: the number of paths that the peer supports is known
  * @asked: a handshake ping with a number is sent and not answered
  * @kind: kind of the peer; also read without the lock
+ * @named: over a transport without handshakes, the peer named a generation when
+ *	the last connection was made, as hosts with this module do; written by
+ *	rds_path_peer_gen(), and read at any time
  * @host: RDS_CAP_BITS_HOST that came with @gen, 0 for none
  * @acks_gen: generation of the peer that acknowledges by number, until it ends;
  *	0 while there was none
@@ -85,6 +88,7 @@ struct rds_session {
 	u32		acks_gen;
 	unsigned int	heard;
 	unsigned int	tried;
+	bool		named;
 	bool		met;
 	bool		asked;
 	bool		same;

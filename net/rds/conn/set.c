@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The connections of a namespace; conn/set.h has the rules. */
 #include <linux/jhash.h>
-#include <linux/rculist.h>
 #include <linux/rhashtable.h>
+#include <linux/sched.h>
 
 #include "conn/conn.h"
 #include "conn/set.h"
@@ -48,13 +48,13 @@ static const struct rhashtable_params set_params = {
 
 int rds_conn_set_init(struct rds_conn_set *set)
 {
-	INIT_LIST_HEAD(&set->all);
+	rds_walk_list_init(&set->all);
 	return rhashtable_init(&set->by_addr, &set_params);
 }
 
 void rds_conn_set_exit(struct rds_conn_set *set)
 {
-	WARN_ON_ONCE(!list_empty(&set->all));
+	WARN_ON_ONCE(!list_empty(&set->all.entries));
 	rhashtable_destroy(&set->by_addr);
 }
 
@@ -79,12 +79,48 @@ int rds_conn_set_add(struct rds_conn_set *set, struct rds_conn *conn)
 	if (rhashtable_insert_fast(&set->by_addr, &conn->node, set_params))
 		return -ENOMEM;
 	kref_get(&conn->ref);
-	list_add_tail_rcu(&conn->of_all, &set->all);
+	rds_walk_add(&set->all, &conn->of_all);
 	return 0;
 }
 
 void rds_conn_set_del(struct rds_conn_set *set, struct rds_conn *conn)
 {
 	rhashtable_remove_fast(&set->by_addr, &conn->node, set_params);
-	list_del_rcu(&conn->of_all);
+	rds_walk_del(&set->all, &conn->of_all);
+}
+
+/* The next connection of a walk, with a reference, or NULL at the end */
+static struct rds_conn *set_visit_next(struct rds_conn_set *set,
+				       spinlock_t *lock, struct rds_walk *walk)
+{
+	struct rds_conn *conn = NULL;
+	struct list_head *entry;
+
+	spin_lock_bh(lock);
+	entry = rds_walk_next(walk, &set->all);
+	if (entry) {
+		conn = list_entry(entry, struct rds_conn, of_all);
+		kref_get(&conn->ref);
+	} else {
+		rds_walk_end(walk);
+	}
+	spin_unlock_bh(lock);
+	return conn;
+}
+
+void rds_conn_set_visit(struct rds_conn_set *set, spinlock_t *lock,
+			void (*fn)(struct rds_conn *conn, void *arg),
+			void *arg)
+{
+	struct rds_conn *conn;
+	struct rds_walk walk;
+
+	spin_lock_bh(lock);
+	rds_walk_begin(&walk, &set->all);
+	spin_unlock_bh(lock);
+	while ((conn = set_visit_next(set, lock, &walk))) {
+		fn(conn, arg);
+		rds_conn_put(conn);
+		cond_resched();
+	}
 }

@@ -7,15 +7,17 @@
  * the number of connections; its seed is the table's own, so that neither users
  * nor peers can choose addresses that collide.
  *
- * Locks: lookups and walks are RCU, and connections are freed after a grace
- * period.  Adding and removing is under a lock of the caller's,
+ * Locks: lookups are RCU, and connections are freed after a grace period.
+ * Adding, removing and walking is under a lock of the caller's,
  * rds_conn_table.lock.
  */
 #ifndef _RDS_CONN_SET_H
 #define _RDS_CONN_SET_H
 
-#include <linux/list.h>
 #include <linux/rhashtable-types.h>
+#include <linux/spinlock.h>
+
+#include <net/rds/walk.h>
 
 struct rds_conn;
 struct rds_path_addr;
@@ -24,11 +26,11 @@ struct rds_transport;
 /**
  * struct rds_conn_set - connections
  * @by_addr: by transport and addresses, RCU
- * @all: in the order of their making, RCU
+ * @all: in the order of their making
  */
 struct rds_conn_set {
 	struct rhashtable	by_addr;
-	struct list_head	all;
+	struct rds_walk_list	all;
 };
 
 /* Returns 0 or -ENOMEM.  Process context. */
@@ -50,6 +52,14 @@ struct rds_conn *rds_conn_set_find(struct rds_conn_set *set,
  * or -ENOMEM.  Any context but hard interrupts.
  */
 int rds_conn_set_add(struct rds_conn_set *set, struct rds_conn *conn);
+
+/*
+ * Call @fn for each that is in the set now, if it still is there then, with a
+ * reference and without the @lock of the caller's.  Process context; may sleep.
+ */
+void rds_conn_set_visit(struct rds_conn_set *set, spinlock_t *lock,
+			void (*fn)(struct rds_conn *conn, void *arg),
+			void *arg);
 
 /* Remove it.  Any context but hard interrupts. */
 void rds_conn_set_del(struct rds_conn_set *set, struct rds_conn *conn);

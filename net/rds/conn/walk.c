@@ -27,12 +27,10 @@ static void walk_reset(struct rds_conn *conn, void *arg)
 		tos = conn->trans->map_tos(tos);
 	if (conn->trans->caps & RDS_CAP_LOCAL_ONLY || conn->addr.tos != tos ||
 	    !ipv6_addr_equal(&conn->addr.laddr, r->laddr) ||
-	    !ipv6_addr_equal(&conn->addr.faddr, r->faddr) ||
-	    !kref_get_unless_zero(&conn->ref))
+	    !ipv6_addr_equal(&conn->addr.faddr, r->faddr))
 		return;
 	r->found = true;
 	rds_conn_lose_paths(conn, RDS_DROP_LOCAL_RESET);
-	rds_conn_put(conn);
 }
 
 bool rds_conn_reset(struct rds_net *rn, const struct in6_addr *laddr,
@@ -53,10 +51,8 @@ static void walk_reset_all(struct rds_conn *conn, void *arg)
 {
 	const struct walk_reset_all *r = arg;
 
-	if (conn->trans != r->trans || !kref_get_unless_zero(&conn->ref))
-		return;
-	rds_conn_lose_paths(conn, r->why);
-	rds_conn_put(conn);
+	if (conn->trans == r->trans)
+		rds_conn_lose_paths(conn, r->why);
 }
 
 void rds_path_reset_all(const struct rds_transport *trans, struct net *net,
@@ -73,14 +69,12 @@ static void walk_denied(struct rds_conn *conn, void *arg)
 	struct rds_cpath *cp;
 	unsigned int i;
 
-	if (conn->trans->caps & RDS_CAP_LOCAL_ONLY ||
-	    !kref_get_unless_zero(&conn->ref))
+	if (conn->trans->caps & RDS_CAP_LOCAL_ONLY)
 		return;
 	rds_conn_for_each_path(conn, i, cp) {
 		if (!rds_cpath_allowed(cp))
 			rds_path_lost(&cp->pub, RDS_DROP_LOCAL_RECONFIG);
 	}
-	rds_conn_put(conn);
 }
 
 void rds_conn_reset_denied(struct rds_net *rn)

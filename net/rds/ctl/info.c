@@ -6,11 +6,18 @@
  * are dropped.  The records are emitted once to count them, and once more to
  * keep them.  If there are more records by then, they are emitted again into a
  * larger buffer, up to INFO_TRIES times.
+ *
+ * A snapshot takes the locks of what it shows in turns, so that it may be of
+ * several moments, but has all that was there all the time, once; except that
+ * a message may be missing that moves to another path meanwhile, and two
+ * readers who put messages back in another order can make one come twice.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/rds.h>
 #include <linux/rwsem.h>
+#include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <net/rds/transport.h>
@@ -18,8 +25,11 @@
 #include "ctl/ctl.h"
 #include "ctl/info.h"
 #include "ctl/internal.h"
+#include "netns.h"
 
 #define INFO_TRIES	4
+/* Bytes that are copied to the program at once */
+#define INFO_COPY	SZ_64K
 
 /**
  * struct rds_info_sink - buffer for the records of one snapshot
@@ -111,14 +121,21 @@ static bool info_each(int optname)
 	return false;
 }
 
-static void info_run(struct net *net, struct rds_info_sink *sink,
-		     rds_info_fn fn)
+/* One walk at a time: they are under way in few places then. */
+static int info_run(struct net *net, struct rds_info_sink *sink,
+		    rds_info_fn fn)
 {
+	struct rds_net *rn = rds_net(net);
+
 	sink->total = 0;
 	sink->fits = 0;
+	if (mutex_lock_killable(&rn->info_lock))
+		return -EINTR;
 	fn(net, sink);
+	mutex_unlock(&rn->info_lock);
 	/* All records together are a group too, also if there are none. */
 	rds_info_mark(sink);
+	return 0;
 }
 
 /*
@@ -128,10 +145,10 @@ static void info_run(struct net *net, struct rds_info_sink *sink,
 static int info_snapshot(struct net *net, struct rds_info_sink *sink,
 			 rds_info_fn fn, size_t len)
 {
+	int ret = info_run(net, sink, fn);
 	unsigned int i;
 
-	info_run(net, sink, fn);
-	for (i = 0; i < INFO_TRIES; i++) {
+	for (i = 0; !ret && i < INFO_TRIES; i++) {
 		size_t want = min(len, sink->total + (i ? sink->total / 4 : 0));
 
 		if (want <= sink->room)
@@ -142,9 +159,36 @@ static int info_snapshot(struct net *net, struct rds_info_sink *sink,
 		if (!sink->buf)
 			return -ENOMEM;
 		sink->room = want;
-		info_run(net, sink, fn);
+		ret = info_run(net, sink, fn);
 		if (sink->total <= sink->room)
-			return 0;
+			break;
+	}
+	return ret;
+}
+
+static int info_make(struct net *net, struct rds_info_sink *sink, int optname,
+		     size_t len)
+{
+	rds_info_fn fn = info_kinds[optname - RDS_INFO_FIRST].fn;
+
+	lockdep_assert_held_read(&info_sem);
+	if (!fn)
+		return -ENOPROTOOPT;
+	sink->size = info_kinds[optname - RDS_INFO_FIRST].size;
+	return info_snapshot(net, sink, fn, len);
+}
+
+/* A copy of some MiB takes so long that others should run meanwhile. */
+static int info_copy_records(const struct rds_info_sink *sink,
+			     char __user *optval)
+{
+	size_t done, n;
+
+	for (done = 0; done < sink->fits; done += n) {
+		n = min_t(size_t, sink->fits - done, INFO_COPY);
+		if (copy_to_user(optval + done, sink->buf + done, n))
+			return -EFAULT;
+		cond_resched();
 	}
 	return 0;
 }
@@ -152,7 +196,7 @@ static int info_snapshot(struct net *net, struct rds_info_sink *sink,
 static int info_copy(const struct rds_info_sink *sink, char __user *optval,
 		     int __user *optlen)
 {
-	if (sink->fits && copy_to_user(optval, sink->buf, sink->fits))
+	if (info_copy_records(sink, optval))
 		return -EFAULT;
 	if (put_user((int)sink->total, optlen))
 		return -EFAULT;
@@ -170,21 +214,19 @@ static int info_copy(const struct rds_info_sink *sink, char __user *optval,
  *
  * Context: process, may sleep.
  * Return: bytes of one record; -ENOSPC: not all records fit; -EINVAL: bad @len;
- * -ENOPROTOOPT: no such snapshot; -EFAULT; -ENOMEM.
+ * -ENOPROTOOPT: no such snapshot; -EINTR: the process is killed; -EFAULT;
+ * -ENOMEM.
  */
 int rds_info_getsockopt(struct net *net, int optname, char __user *optval,
 			int __user *optlen, int len)
 {
 	struct rds_info_sink sink = { .each = info_each(optname) };
-	rds_info_fn fn;
 	int ret;
 
 	if (len < 0 || len > INT_MAX - PAGE_SIZE + 1)
 		return -EINVAL;
 	down_read(&info_sem);
-	fn = info_kinds[optname - RDS_INFO_FIRST].fn;
-	sink.size = info_kinds[optname - RDS_INFO_FIRST].size;
-	ret = fn ? info_snapshot(net, &sink, fn, len) : -ENOPROTOOPT;
+	ret = info_make(net, &sink, optname, len);
 	up_read(&info_sem);
 	if (!ret)
 		ret = info_copy(&sink, optval, optlen);

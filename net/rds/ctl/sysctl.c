@@ -51,6 +51,7 @@ enum {
 	CTL_CONNECTION_IDLE,
 	CTL_PEER_CONNECTIONS,
 	CTL_RECV_QUEUE_MAX,
+	CTL_RECV_PEER_MAX,
 	CTL_RECV_QUEUE_GRACE,
 	/* of the host, in the first namespace only: the last of the table */
 	CTL_MEM,
@@ -254,6 +255,14 @@ static const struct ctl_table sysctl_template[CTL_NR + 1] = {
 		.extra1		= &min_queue,
 		.extra2		= &max_queue,
 	},
+	[CTL_RECV_PEER_MAX] = {
+		.procname	= "recv_peer_max_bytes",
+		.maxlen		= sizeof(unsigned long),
+		.mode		= 0644,
+		.proc_handler	= proc_doulongvec_minmax,
+		.extra1		= &min_queue,
+		.extra2		= &max_queue,
+	},
 	[CTL_RECV_QUEUE_GRACE] = {
 		.procname	= "recv_queue_grace_ms",
 		.maxlen		= sizeof(unsigned long),
@@ -285,6 +294,7 @@ static void sysctl_defaults(struct rds_net_sysctl *s)
 	s->connection_idle = 600 * HZ;
 	s->peer_connections = 4096;
 	s->recv_queue_max = SZ_64M;
+	s->recv_peer_max = rds_rxmem_share();
 	s->recv_queue_grace = 2 * HZ;
 }
 
@@ -316,6 +326,7 @@ static void sysctl_bind(struct ctl_table *table, struct rds_net *rn)
 	table[CTL_CONNECTION_IDLE].data = &s->connection_idle;
 	table[CTL_PEER_CONNECTIONS].data = &s->peer_connections;
 	table[CTL_RECV_QUEUE_MAX].data = &s->recv_queue_max;
+	table[CTL_RECV_PEER_MAX].data = &s->recv_peer_max;
 	table[CTL_RECV_QUEUE_GRACE].data = &s->recv_queue_grace;
 }
 

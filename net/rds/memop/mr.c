@@ -142,6 +142,7 @@ static void mr_unlink(struct rds_mr *mr)
 	lockdep_assert_held(&mr->rs->mr_lock);
 	rb_erase(&mr->node, &mr->rs->mrs);
 	WRITE_ONCE(mr->rs->nr_mrs, mr->rs->nr_mrs - 1);
+	atomic_dec(&mr->rs->rn->nr_keys);
 	if (hash_hashed(&mr->hash)) {
 		spin_lock(&mr_table_lock);
 		hash_del(&mr->hash);
@@ -255,13 +256,17 @@ int rds_mr_get(struct rds_sock *rs, const struct rds_iovec *vec,
 	 * meanwhile.
 	 */
 	err = 0;
+	/* Before a peer can have the key: see conn/idle.c. */
+	atomic_inc(&rs->rn->nr_keys);
 	if (cookie_addr &&
 	    copy_to_user(u64_to_user_ptr(cookie_addr), cookie, sizeof(*cookie)))
 		err = -EFAULT;
 	if (!err)
 		err = mr_publish(rs, mr);
-	if (err)
+	if (err) {
+		atomic_dec(&rs->rn->nr_keys);
 		mr_end(mr);
+	}
 	return err;
 }
 

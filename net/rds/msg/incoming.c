@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "msg/incoming.h"
+#include "msg/rxpeer.h"
 
 /*
  * Range of a socket buffer that belongs to a message; stored in the cb of the
@@ -50,6 +51,7 @@ struct rds_incoming *rds_inc_alloc(u32 len, bool linear, gfp_t gfp)
 	inc->filled = 0;
 	inc->truesize = INC_SIZE;
 	inc->excess = 0;
+	inc->peer = NULL;
 	inc->cookie = 0;
 	inc->tstamp = 0;
 	inc->trace[0] = 0;
@@ -102,6 +104,8 @@ static void inc_end(struct rds_incoming *inc)
 			kfree(inc->bv);
 		break;
 	}
+	if (unlikely(inc->peer))
+		rds_rx_peer_give(inc->peer, inc->truesize);
 }
 
 void rds_rx_free(struct rds_incoming *inc)
@@ -232,12 +236,12 @@ static bool inc_add_copy(struct rds_incoming *inc, const struct sk_buff *skb,
 }
 
 /*
- * Own socket buffers with a copy of the range of @skb, linked by next; NULL
+ * Own socket buffers with a copy of a range of @skb, linked by next; NULL
  * without memory.
  */
-static struct sk_buff *inc_copies(const struct sk_buff *skb, gfp_t gfp)
+static struct sk_buff *inc_copies(const struct sk_buff *skb,
+				  struct inc_range range, gfp_t gfp)
 {
-	struct inc_range range = *INC_RANGE(skb);
 	struct sk_buff *first = NULL, **end = &first, *own;
 	unsigned int n;
 
@@ -266,15 +270,15 @@ static void inc_add_clone(struct rds_incoming *inc, struct sk_buff *clone)
 	inc->excess += inc_excess(clone, len);
 }
 
-/* Append copies of the range of a clone, which goes; nothing without memory. */
-static bool inc_add_copies(struct rds_incoming *inc, struct sk_buff *clone,
-			   gfp_t gfp)
+/* Append copies of a range of @skb; nothing without memory. */
+static bool inc_add_copies(struct rds_incoming *inc, const struct sk_buff *skb,
+			   struct inc_range range, gfp_t gfp)
 {
-	struct sk_buff *own = inc_copies(clone, gfp), *next;
+	struct sk_buff *own = inc_copies(skb, range, gfp), *next;
 
-	consume_skb(clone);
 	if (!own)
 		return false;
+	inc->filled += range.len;
 	for (; own; own = next) {
 		next = own->next;
 		inc->truesize += own->truesize;
@@ -283,23 +287,34 @@ static bool inc_add_copies(struct rds_incoming *inc, struct sk_buff *clone,
 	return true;
 }
 
+bool rds_rx_copy_skb(struct rds_incoming *inc, const struct sk_buff *skb,
+		     unsigned int off, unsigned int len, gfp_t gfp)
+{
+	struct inc_range range = { .off = off, .len = len };
+
+	if (WARN_ON_ONCE(inc->form != RDS_INC_SKBS))
+		return false;
+	return inc_add_copies(inc, skb, range, gfp);
+}
+EXPORT_SYMBOL_NS_GPL(rds_rx_copy_skb, RDS_NS);
+
 bool rds_rx_add_skb(struct rds_incoming *inc, struct sk_buff *skb,
 		    unsigned int off, unsigned int len, gfp_t gfp)
 {
+	struct inc_range range = { .off = off, .len = len };
 	struct sk_buff *clone;
 
 	if (WARN_ON_ONCE(inc->form != RDS_INC_SKBS))
 		return false;
 	if (inc_should_copy(inc, skb, len))
 		return inc_add_copy(inc, skb, off, len, gfp);
+	if (unlikely(inc_keeps_much(inc, skb, len)))
+		return inc_add_copies(inc, skb, range, gfp);
 	clone = skb_clone(skb, gfp | __GFP_NOWARN);
 	if (!clone)
 		return false;
-	*INC_RANGE(clone) = (struct inc_range){ .off = off, .len = len };
-	if (likely(!inc_keeps_much(inc, skb, len)))
-		inc_add_clone(inc, clone);
-	else if (!inc_add_copies(inc, clone, gfp))
-		return false;
+	*INC_RANGE(clone) = range;
+	inc_add_clone(inc, clone);
 	inc->filled += len;
 	return true;
 }
@@ -312,8 +327,9 @@ EXPORT_SYMBOL_NS_GPL(rds_rx_add_skb, RDS_NS);
 static struct sk_buff *inc_replace(struct rds_incoming *inc,
 				   struct sk_buff **link, gfp_t gfp)
 {
-	struct sk_buff *skb = *link, *own = inc_copies(skb, gfp);
+	struct sk_buff *skb = *link, *own;
 
+	own = inc_copies(skb, *INC_RANGE(skb), gfp);
 	if (!own)
 		return skb;
 	inc->truesize -= CLONE_SIZE + inc_share(skb, INC_RANGE(skb)->len);

@@ -5,7 +5,8 @@
  * Ownership: the transport that fills a message owns it, then the receive queue
  * of a socket, then the reader that dequeued it.  A reader that peeks takes a
  * reference to a queued message, whose payload does not change any more.  A
- * message refers to no transport, path or connection, so it may outlive them.
+ * message refers to no transport, path or connection, so it may outlive them;
+ * the count of its peer (msg/rxpeer.h) lives as long as the message.
  */
 #ifndef _RDS_MSG_INCOMING_H
 #define _RDS_MSG_INCOMING_H
@@ -22,6 +23,8 @@
 
 /* Longest payload, in bytes, that is stored inside struct rds_incoming */
 #define RDS_INC_INLINE		128
+
+struct rds_rx_peer;
 
 enum rds_inc_form {
 	RDS_INC_BUFFER,		/* one buffer: inline or kmalloc'ed */
@@ -40,6 +43,8 @@ enum rds_inc_form {
  * @saddr: sender's address
  * @daddr: receiver's address
  * @cookie: value of the RDMA_DEST extension, 0 if the message has none
+ * @peer: count of the sender's host that has the message, see msg/rxpeer.h, or
+ *	NULL
  * @seq: number of the message on its path, for dumps
  * @tstamp: wall clock when the message was queued, 0 unless the socket had
  *	SOCK_RCVTSTAMP
@@ -87,6 +92,7 @@ struct rds_incoming {
 	struct in6_addr		saddr;
 	struct in6_addr		daddr;
 	u64			cookie;
+	struct rds_rx_peer	*peer;
 	u64			seq;
 	ktime_t			tstamp;
 	u64			trace[3];

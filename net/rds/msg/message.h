@@ -55,6 +55,8 @@ struct rds_txq;
 #define RDS_MSG_UNREACHED	BIT(7)
 /* begun over an earlier connection: needs another header */
 #define RDS_MSG_AGAIN		BIT(4)
+/* is rds_txq.visited */
+#define RDS_MSG_VISITED		BIT(8)
 
 /**
  * struct rds_own - entry in the list of a socket's queued messages

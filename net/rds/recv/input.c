@@ -3,6 +3,7 @@
  * Processing of received messages: the duplicate rule, messages to the kernel,
  * and delivery to a socket.
  */
+#include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/clock.h>
@@ -25,6 +26,19 @@
 /* Messages and bytes after which an acknowledgement does not wait any longer */
 #define ACK_MESSAGES	128
 #define ACK_BYTES	(512 * 1024)
+
+void rds_rx_state_init(struct rds_rx_state *rx, struct rds_path *path,
+		       struct rds_net *rn, struct rds_cong_map *fmap,
+		       struct rds_rx_peer *peer,
+		       const struct rds_probe_vtable *vtable)
+{
+	memset(rx, 0, sizeof(*rx));
+	rx->path = path;
+	rx->rn = rn;
+	rx->fmap = fmap;
+	rx->peer = peer;
+	rx->vtable = vtable;
+}
 
 struct rds_incoming *rds_rx_alloc(struct rds_path *path, u32 len, bool linear,
 				  gfp_t gfp)
@@ -57,9 +71,9 @@ static bool rx_is_held(struct rds_path *path)
 					      path->rx->held,
 					      path->addr->ifindex);
 
-	if (rs && rds_sock_holds(rs))
+	if (rs && rds_sock_holds(rs, path->rx->peer))
 		return true;
-	path->rx->held = 0;
+	WRITE_ONCE(path->rx->held, 0);
 	return false;
 }
 
@@ -141,6 +155,12 @@ static void rx_wake_later(struct rds_rx_batch *batch, struct rds_sock *rs)
 		rds_sock_wake_rx(rs);
 }
 
+/* The count of the peer, if a transport waits that brings too much */
+static struct rds_rx_peer *rx_bounds(const struct rds_path *path)
+{
+	return path->trans->caps & RDS_CAP_RX_HOLDS ? path->rx->peer : NULL;
+}
+
 /*
  * Queue the message on the socket that is bound to @inc->daddr and @inc->dport,
  * or drop it.
@@ -161,17 +181,20 @@ static void rx_to_socket(struct rds_rx_batch *batch, struct rds_incoming *inc)
 		rds_rx_free(inc);
 		return;
 	}
-	switch (rds_sock_queue(rs, inc,
-			       batch->path->trans->caps & RDS_CAP_RX_HOLDS)) {
+	switch (rds_sock_queue(rs, inc, rx_bounds(batch->path))) {
 	case RDS_QUEUED:
 		break;
 	case RDS_QUEUED_HOLD:
 		batch->held = true;
-		rx->held = port;
+		WRITE_ONCE(rx->held, port);
 		rds_stats_inc(rx->rn, recv_delayed_retry);
 		break;
 	case RDS_QUEUED_FULL:
 		rds_drop(rx->rn->net, RDS_DROP_FULL_SOCKET);
+		rds_rx_free(inc);
+		break;
+	case RDS_QUEUED_FULL_PEER:
+		rds_drop(rx->rn->net, RDS_DROP_FULL_PEER);
 		rds_rx_free(inc);
 		break;
 	case RDS_QUEUED_DEAD:
@@ -199,7 +222,7 @@ static void rx_map(struct rds_rx_state *rx, const struct rds_incoming *inc)
 	}
 	if (!rx->mapped)
 		rds_cong_source_add(rx->fmap);
-	rx->mapped = true;
+	WRITE_ONCE(rx->mapped, true);
 	if (!rds_cong_receive(rx->fmap, bits))
 		rds_drop(rx->rn->net, RDS_DROP_NO_MEMORY);
 }
@@ -408,10 +431,11 @@ static bool rx_duplicate(struct rds_rx_state *rx, struct rds_rx_lane *lane,
 
 static bool rx_is_handshake(const struct rds_wire_header *hdr)
 {
-	u16 sport = be16_to_cpu(hdr->sport), dport = be16_to_cpu(hdr->dport);
+	const __be16 probe = cpu_to_be16(RDS_PROBE_PORT);
+	const __be16 ping = cpu_to_be16(RDS_PING_PORT);
 
-	return (sport == RDS_PROBE_PORT && dport == RDS_PING_PORT) ||
-	       (sport == RDS_PING_PORT && dport == RDS_PROBE_PORT);
+	return (hdr->sport == probe && hdr->dport == ping) ||
+	       (hdr->sport == ping && hdr->dport == probe);
 }
 
 /* Deliver a numbered message.  Returns true if the caller has to free @inc. */
@@ -499,6 +523,8 @@ static bool rx_take(struct rds_rx_batch *batch, struct rds_incoming *inc,
 	}
 	if (rx_duplicate(rx, lane, seq, hdr->flags))
 		return true;
+	if (likely(!rx_is_handshake(hdr)))
+		WRITE_ONCE(lane->used, jiffies);
 	drop = rx_message(batch, inc, hdr);
 	rx_delivered(rx, lane, seq);
 	return drop;

@@ -33,6 +33,7 @@ struct rds_cong_map;
 struct rds_handshake;
 struct rds_net;
 struct rds_path;
+struct rds_rx_peer;
 
 /**
  * enum rds_gen_news - what the generation number in a handshake says
@@ -90,6 +91,7 @@ struct rds_probe_vtable {
  * @gen: generation number of the peer that @expected counts for, 0 for none
  * @expected: number of the next message, 0 before the first; kept when the path
  *	is lost
+ * @used: when a message but a handshake came, in jiffies; read at any time
  * @greeted: number that follows the last handshake, if all messages up to that
  *	were handshakes
  * @told: number that the last acknowledgement of all lanes had for this one;
@@ -101,6 +103,7 @@ struct rds_rx_lane {
 	spinlock_t	lock;
 	u32		gen;
 	u64		expected;
+	unsigned long	used;
 	u64		greeted;
 	u64		told;
 	u64		delivered;
@@ -112,6 +115,7 @@ struct rds_rx_lane {
  * @rn: namespace of the path
  * @fmap: congestion map of the peer's address; the connection holds the
  *	reference
+ * @peer: count of what the peer makes sockets hold; the connection's
  * @vtable: functions for pings and handshakes
  * @lane: lane of the path
  * @lanes: all lanes of the connection, by index; NULL if it has one
@@ -143,6 +147,7 @@ struct rds_rx_state {
 	struct rds_path			*path;
 	struct rds_net			*rn;
 	struct rds_cong_map		*fmap;
+	struct rds_rx_peer		*peer;
 	const struct rds_probe_vtable	*vtable;
 	struct rds_rx_lane		*lane;
 	struct rds_rx_lane		*lanes;
@@ -255,7 +260,7 @@ static inline void rds_rx_state_end(struct rds_rx_state *rx)
 	rx->astray = false;
 	rx->doubted = false;
 	rx->told = false;
-	rx->held = 0;
+	WRITE_ONCE(rx->held, 0);
 	WRITE_ONCE(rx->foreign, false);
 	rx->gen = 0;
 	rds_rx_state_paid(rx);
@@ -271,17 +276,10 @@ static inline void rds_rx_state_disarm(struct rds_rx_state *rx)
 	smp_mb();
 }
 
-static inline void rds_rx_state_init(struct rds_rx_state *rx,
-				     struct rds_path *path, struct rds_net *rn,
-				     struct rds_cong_map *fmap,
-				     const struct rds_probe_vtable *vtable)
-{
-	memset(rx, 0, sizeof(*rx));
-	rx->path = path;
-	rx->rn = rn;
-	rx->fmap = fmap;
-	rx->vtable = vtable;
-}
+void rds_rx_state_init(struct rds_rx_state *rx, struct rds_path *path,
+		       struct rds_net *rn, struct rds_cong_map *fmap,
+		       struct rds_rx_peer *peer,
+		       const struct rds_probe_vtable *vtable);
 
 /*
  * Set the lane of the path, of that @index among the @nr lanes of the

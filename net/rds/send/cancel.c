@@ -11,8 +11,6 @@
 #include "send/internal.h"
 #include "sock/state.h"
 
-/* Messages that are dropped under the lock, by rds_txq_drop() */
-#define DROP_AT_ONCE	1024
 /* Messages of a socket that are looked at under one lock */
 #define CANCEL_AT_ONCE	256
 
@@ -104,32 +102,14 @@ static void cancel_message(struct rds_txq *gate, struct rds_txq *lane,
 	rds_txq_unlink(lane, m, done);
 }
 
-/*
- * The list that has a message of the lane.  The numbers rise from `kept` to
- * `inflight`, `sending` and `queue`.
- */
-static const struct list_head *cancel_list_of(struct rds_txq *gate,
-					      struct rds_txq *lane,
-					      const struct rds_message *m)
-{
-	const struct rds_message *first;
-
-	first = rds_txq_first_numbered(&lane->queue);
-	if (m->flags & RDS_MSG_KEPT)
-		return &lane->kept;
-	if (first && m->seq >= first->seq)
-		return &lane->queue;
-	if (!list_empty(&lane->inflight) &&
-	    m->seq <= rds_txq_msg(lane->inflight.prev)->seq)
-		return &lane->inflight;
-	return &gate->sending;
-}
-
 /**
  * struct cancel - which messages of a socket are dropped
  * @rs: socket; its sent_lock guards the cursor
  * @faddr: peer, or NULL for all
- * @dport: destination port, host order, or -1 for all, as the socket closes
+ * @dport: destination port, host order, or -1 for all
+ * @closing: the socket closes
+ * @unreached: the queues whose messages are dropped, as their peers could not
+ *	be reached; or NULL
  * @at: cursor; the entries in front of it were looked at, or were sent after
  *	the begin
  * @done: messages that were taken off the lists of their queues, the last one
@@ -139,6 +119,8 @@ struct cancel {
 	struct rds_sock		*rs;
 	const struct in6_addr	*faddr;
 	int			dport;
+	bool			closing;
+	const struct rds_unreached *unreached;
 	struct rds_own		at;
 	struct list_head	done;
 };
@@ -160,7 +142,7 @@ static void cancel_end(struct cancel *c)
 	spin_lock_bh(&c->rs->sent_lock);
 	hlist_del(&c->at.node);
 	spin_unlock_bh(&c->rs->sent_lock);
-	/* The owner is the caller's socket, which needs no RCU read section. */
+	/* The caller has a reference to the owner, so no RCU read section. */
 	while (!list_empty(&c->done)) {
 		for (n = CANCEL_AT_ONCE; n && !list_empty(&c->done); n--)
 			list_move_tail(c->done.prev, &some);
@@ -189,8 +171,11 @@ static struct rds_txq *cancel_lane(const struct cancel *c,
 {
 	struct rds_txq *lane = READ_ONCE(own->lane);
 
-	if (lane && c->faddr &&
-	    !ipv6_addr_equal(&lane->path->addr->faddr, c->faddr))
+	if (!lane)
+		return NULL;
+	if (c->unreached && !c->unreached->is_over(c->unreached, c->rs, lane))
+		return NULL;
+	if (c->faddr && !ipv6_addr_equal(&lane->path->addr->faddr, c->faddr))
 		return NULL;
 	return lane;
 }
@@ -243,9 +228,19 @@ static struct rds_message *cancel_step(struct cancel *c,
 	return own ? container_of(own, struct rds_message, own) : NULL;
 }
 
-static bool cancel_fits(const struct cancel *c, const struct rds_message *m)
+static bool cancel_fits(const struct cancel *c, const struct rds_txq *lane,
+			struct rds_message *m)
 {
-	return c->dport < 0 || rds_message_dport(m) == c->dport;
+	const struct rds_unreached *u = c->unreached;
+
+	if (!u)
+		return c->dport < 0 || rds_message_dport(m) == c->dport;
+	/* A zero-copy message stays in the list when it is cancelled. */
+	if (m->flags & RDS_MSG_CANCELLED || !u->is_over(u, c->rs, lane) ||
+	    !u->drops(u, c->rs, lane))
+		return false;
+	m->flags |= RDS_MSG_UNREACHED;
+	return true;
 }
 
 /* Drop some of the messages behind the cursor, which the lane may have. */
@@ -257,91 +252,45 @@ static void cancel_some(struct cancel *c, struct rds_txq *lane)
 
 	gate = rds_carry_lock(lane);
 	while (n-- && (m = cancel_step(c, lane))) {
-		if (cancel_fits(c, m))
+		if (cancel_fits(c, lane, m))
 			cancel_message(gate, lane, m,
-				       cancel_list_of(gate, lane, m),
-				       c->dport < 0, &c->done);
+				       rds_carry_list_of(gate, lane, m),
+				       c->closing, &c->done);
 	}
 	rds_carry_unlock(gate, lane);
 }
 
-void rds_cancel(struct rds_sock *rs, const struct in6_addr *faddr, int dport)
+static void cancel_all(struct cancel *c)
 {
-	struct cancel c = { .rs = rs, .faddr = faddr, .dport = dport };
 	struct rds_txq *lane;
 	bool more;
 
-	if (!rds_sock_nr_sent(rs))
+	if (!rds_sock_nr_sent(c->rs))
 		return;
-	cancel_begin(&c);
+	cancel_begin(c);
 	do {
 		rcu_read_lock();
-		more = cancel_find(&c, &lane);
+		more = cancel_find(c, &lane);
 		if (lane)
-			cancel_some(&c, lane);
+			cancel_some(c, lane);
 		rcu_read_unlock();
 		cond_resched();
 	} while (more);
-	cancel_end(&c);
+	cancel_end(c);
 }
 
-/**
- * struct drop - which messages of a queue are dropped
- * @fits: is a message one of them?  It has an owner then.
- * @arg: for @fits
- * @left: so many more may be dropped before the lock is released
- * @done: those that were taken off their lists
- */
-struct drop {
-	bool (*fits)(const struct rds_message *m, void *arg);
-	void			*arg;
-	unsigned int		left;
-	struct list_head	done;
-};
-
-/* @gate has the messages of the lane on its list `sending`. */
-static void drop_list(struct rds_txq *gate, struct rds_txq *lane,
-		      struct list_head *list, struct drop *d)
+void rds_cancel(struct rds_sock *rs, const struct in6_addr *faddr, int dport)
 {
-	struct rds_message *m, *next;
+	struct cancel c = {
+		.rs = rs, .faddr = faddr, .dport = dport, .closing = dport < 0,
+	};
 
-	list_for_each_entry_safe(m, next, list, tx.list) {
-		if (!d->left)
-			break;
-		if (!d->fits(m, d->arg))
-			continue;
-		d->left--;
-		m->flags |= RDS_MSG_UNREACHED;
-		cancel_message(gate, lane, m, list, false, &d->done);
-	}
+	cancel_all(&c);
 }
 
-static void drop_lists(struct rds_txq *txq, struct drop *d)
+void rds_cancel_unreached(struct rds_sock *rs, const struct rds_unreached *u)
 {
-	struct rds_txq *gate;
+	struct cancel c = { .rs = rs, .dport = -1, .unreached = u };
 
-	INIT_LIST_HEAD(&d->done);
-	rcu_read_lock();
-	gate = rds_carry_lock(txq);
-	drop_list(gate, txq, &txq->kept, d);
-	drop_list(gate, txq, &txq->inflight, d);
-	if ((gate->from ?: gate) == txq)
-		drop_list(gate, txq, &gate->sending, d);
-	drop_list(gate, txq, &txq->queue, d);
-	rds_carry_unlock(gate, txq);
-	rds_txq_release(&d->done);
-	rcu_read_unlock();
-}
-
-void rds_txq_drop(struct rds_txq *txq,
-		  bool (*fits)(const struct rds_message *m, void *arg),
-		  void *arg)
-{
-	struct drop d = { .fits = fits, .arg = arg };
-
-	do {
-		d.left = DROP_AT_ONCE;
-		drop_lists(txq, &d);
-		cond_resched();
-	} while (!d.left);
+	cancel_all(&c);
 }

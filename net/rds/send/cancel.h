@@ -9,7 +9,6 @@
 #include <linux/types.h>
 
 struct in6_addr;
-struct rds_message;
 struct rds_sock;
 struct rds_txq;
 
@@ -33,18 +32,26 @@ struct rds_txq;
 void rds_cancel(struct rds_sock *rs, const struct in6_addr *faddr, int dport);
 
 /**
- * rds_txq_drop - drop messages as rds_cancel() does
- * @txq: queue
- * @fits: called for each message, under the lock of the queue and in an
- *	RCU read section: true for one that is dropped, which must have an
- *	owner, and no RDS_MSG_CANCELLED
- * @arg: for @fits
+ * struct rds_unreached - how rds_cancel_unreached() chooses messages
+ * @is_over: are messages of the socket in this queue dropped?  Called under
+ *	locks, in an RCU read section
+ * @drops: called for each, likewise: may it be dropped, and is it counted then?
+ */
+struct rds_unreached {
+	bool (*is_over)(const struct rds_unreached *u, struct rds_sock *rs,
+			const struct rds_txq *lane);
+	bool (*drops)(const struct rds_unreached *u, struct rds_sock *rs,
+		      const struct rds_txq *lane);
+};
+
+/**
+ * rds_cancel_unreached - drop messages of a socket as rds_cancel() does, as
+ * their peers could not be reached
+ * @rs: socket, to which the caller has a reference; it may close meanwhile
+ * @u: which messages
  *
- * The lock is released in between.
  * Context: process, may sleep.
  */
-void rds_txq_drop(struct rds_txq *txq,
-		  bool (*fits)(const struct rds_message *m, void *arg),
-		  void *arg);
+void rds_cancel_unreached(struct rds_sock *rs, const struct rds_unreached *u);
 
 #endif

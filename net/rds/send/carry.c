@@ -67,6 +67,23 @@ void rds_carry_unlock(struct rds_txq *gate, struct rds_txq *lane)
 	spin_unlock_bh(&gate->lock);
 }
 
+struct list_head *rds_carry_list_of(struct rds_txq *gate, struct rds_txq *lane,
+				    const struct rds_message *m)
+{
+	const struct rds_message *first;
+
+	lockdep_assert_held(&lane->lock);
+	first = rds_txq_first_numbered(&lane->queue);
+	if (m->flags & RDS_MSG_KEPT)
+		return &lane->kept;
+	if (first && m->seq >= first->seq)
+		return &lane->queue;
+	if (!list_empty(&lane->inflight) &&
+	    m->seq <= rds_txq_msg(lane->inflight.prev)->seq)
+		return &lane->inflight;
+	return &gate->sending;
+}
+
 struct rds_txq *rds_carry_source(struct rds_txq *gate)
 	__acquires(&lane->lock)
 {
@@ -339,10 +356,10 @@ static void carry_drop(struct rds_txq *lane, struct rds_message *m)
 	rds_message_free(m);
 }
 
-/* Move the first messages of the lane to the gate. */
-static void carry_take(struct rds_txq *gate, struct rds_txq *lane)
+/* Move the first messages of the lane to the gate, at most @left. */
+static void carry_take(struct rds_txq *gate, struct rds_txq *lane,
+		       unsigned int left)
 {
-	unsigned int left = CARRY_AT_ONCE;
 	struct rds_message *m, *next;
 	bool tag = lane != gate;
 
@@ -373,7 +390,7 @@ static void carry_stamp(struct rds_txq *gate, struct rds_txq *lane)
 		rds_txq_stamp(gate, &gate->sending);
 }
 
-void rds_carry_refill(struct rds_txq *gate)
+void rds_carry_refill(struct rds_txq *gate, u64 most)
 {
 	struct rds_txq *lane;
 
@@ -385,7 +402,7 @@ void rds_carry_refill(struct rds_txq *gate)
 	while (list_empty(&gate->sending) && (lane = carry_next(gate))) {
 		lane_lock(gate, lane);
 		gate->from = lane == gate ? NULL : lane;
-		carry_take(gate, lane);
+		carry_take(gate, lane, min_t(u64, most, CARRY_AT_ONCE));
 		if (!list_empty(&gate->sending))
 			carry_stamp(gate, lane);
 		lane_unlock(gate, lane);

@@ -94,7 +94,7 @@ bool rds_fence_can_move(struct rds_txq *txq)
 static void fence_renumber(struct rds_txq *to, struct rds_message *m)
 {
 	lockdep_assert_held(&to->lock);
-	m->seq = to->next_seq++;
+	m->seq = rds_txq_number(to, m);
 	if (m->flags & RDS_MSG_STARTED)
 		m->flags |= RDS_MSG_AGAIN;
 	else
@@ -134,6 +134,7 @@ void rds_fence_move(struct rds_txq *from, struct rds_txq *to)
 	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
 	from->lanes = 0;
 	from->fenced = false;
+	rds_visit_lose(from);
 	list_for_each_entry(m, &from->queue, tx.list) {
 		fence_renumber(to, m);
 		fence_move_one(from, to, m);

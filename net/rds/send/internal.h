@@ -3,6 +3,8 @@
 #ifndef _RDS_SEND_INTERNAL_H
 #define _RDS_SEND_INTERNAL_H
 
+#include <linux/jiffies.h>
+
 #include "memop/memop.h"
 #include "msg/message.h"
 #include "send/txq.h"
@@ -76,12 +78,22 @@ bool rds_carry_holds_map(const struct rds_txq *gate);
 struct rds_txq *rds_carry_lock(struct rds_txq *lane);
 void rds_carry_unlock(struct rds_txq *gate, struct rds_txq *lane);
 
+/*
+ * The list that has a numbered message of the lane.  Both are locked.  The
+ * numbers rise from `kept` to `inflight`, `sending` and `queue`.
+ */
+struct list_head *rds_carry_list_of(struct rds_txq *gate, struct rds_txq *lane,
+				    const struct rds_message *m);
+
 /* Get and lock the lane of the messages on the `sending` of a locked gate. */
 struct rds_txq *rds_carry_source(struct rds_txq *gate);
 void rds_carry_source_done(struct rds_txq *gate, struct rds_txq *lane);
 
-/* Take messages of the lane whose turn it is, if `sending` is empty. */
-void rds_carry_refill(struct rds_txq *gate);
+/*
+ * Take at most @most messages of the lane whose turn it is, if `sending` is
+ * empty.
+ */
+void rds_carry_refill(struct rds_txq *gate, u64 most);
 
 /*
  * Put the messages of a lane that are not acknowledged back to the front of its
@@ -111,6 +123,19 @@ static inline void rds_txq_unpay(struct rds_txq *txq,
 		rds_txq_return_room(txq);
 }
 
+/* A dump has visited the message last, which is about to leave its list. */
+void rds_visit_forget(struct rds_message *m);
+/* All messages leave the lane, which is locked. */
+void rds_visit_lose(struct rds_txq *lane);
+
+static inline void rds_txq_forget_marked(struct rds_txq *txq,
+					 struct rds_message *m)
+{
+	txq->nr_again -= !!(m->flags & RDS_MSG_AGAIN);
+	if (m->flags & RDS_MSG_VISITED)
+		rds_visit_forget(m);
+}
+
 /*
  * The queue does not count the message any more.  The caller takes it off its
  * list, puts it on one for rds_txq_release(), and calls rds_txq_forgot() unless
@@ -122,8 +147,8 @@ static inline void rds_txq_forget(struct rds_txq *txq, struct rds_message *m)
 	txq->nr_messages--;
 	if (m->flags & RDS_MSG_PROBE)
 		rds_txq_set_probes(txq, txq->nr_probes - 1);
-	if (unlikely(m->flags & RDS_MSG_AGAIN))
-		txq->nr_again--;
+	if (unlikely(m->flags & (RDS_MSG_AGAIN | RDS_MSG_VISITED)))
+		rds_txq_forget_marked(txq, m);
 	if (m->flags & RDS_MSG_KEPT)
 		txq->kept_bytes -= rds_txq_kept_size(m);
 	if (m->flags & RDS_MSG_PAID)
@@ -190,6 +215,19 @@ u64 rds_txq_quiet(struct rds_txq *txq);
 
 /* Have the last message that a carrier takes of a lane acknowledged at once. */
 void rds_txq_ask(struct rds_txq *lane, struct rds_message *m);
+
+/* The number of a message that is queued now */
+static inline u64 rds_txq_number(struct rds_txq *txq,
+				 const struct rds_message *m)
+{
+	u64 seq = txq->next_seq;
+
+	lockdep_assert_held(&txq->lock);
+	WRITE_ONCE(txq->next_seq, seq + 1);
+	if (likely(!(m->flags & RDS_MSG_PROBE)))
+		WRITE_ONCE(txq->numbered, jiffies);
+	return seq;
+}
 
 /* Wait for the peer to say by which rule it acknowledges. */
 static inline void rds_txq_undecide(struct rds_txq *txq)

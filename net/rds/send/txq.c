@@ -42,6 +42,7 @@ void rds_txq_init(struct rds_txq *txq, struct rds_path *path,
 	txq->batch.head = &txq->sending;
 	txq->batch.cur = NULL;
 	txq->next_seq = 1;
+	txq->numbered = jiffies;
 	txq->lanes = 1;
 	txq->bulk = jiffies - HZ;
 	txq->streams = &txq->last_send;
@@ -221,11 +222,22 @@ void rds_txq_open(struct rds_txq *txq, enum rds_peer_kind peer, u8 due)
 	spin_unlock_bh(&txq->lock);
 }
 
-void rds_txq_shut(struct rds_txq *txq)
+static bool txq_is_needed(const struct rds_txq *txq)
 {
+	lockdep_assert_held(&txq->lock);
+	return txq->away || txq->nr_messages > txq->nr_probes;
+}
+
+bool rds_txq_shut(struct rds_txq *txq, bool unused)
+{
+	bool needed;
+
 	spin_lock_bh(&txq->lock);
-	txq->open = false;
+	needed = txq_is_needed(txq);
+	if (!needed || !unused)
+		txq->open = false;
 	spin_unlock_bh(&txq->lock);
+	return !needed;
 }
 
 void rds_txq_close(struct rds_txq *txq)
@@ -238,7 +250,7 @@ void rds_txq_close(struct rds_txq *txq)
 	lock_map_acquire(&txq->xmit_map);
 	lock_map_release(&txq->xmit_map);
 #endif
-	rds_txq_shut(txq);
+	rds_txq_shut(txq, false);
 	wait_event(txq->idle, !READ_ONCE(txq->busy));
 }
 
@@ -324,10 +336,31 @@ static void txq_take_batch(struct rds_txq *gate, struct list_head *again,
 	list_splice_tail_init(&gate->sending, again);
 }
 
+/* Prepare the first messages of `queue`, up to @last, to be sent again. */
+static void txq_again_up_to(struct rds_txq *lane, struct list_head *last,
+			    struct list_head *done)
+{
+	struct rds_message *m, *next;
+
+	lockdep_assert_held(&lane->lock);
+	list_for_each_entry_safe(m, next, &lane->queue, tx.list) {
+		bool over = &m->tx.list == last;
+
+		if (txq_repeats(m)) {
+			txq_again(lane, m);
+		} else {
+			txq_keep_no_more(lane, m);
+			rds_txq_unlink(lane, m, done);
+		}
+		if (over)
+			break;
+	}
+}
+
 void rds_txq_take_back(struct rds_txq *gate, struct rds_txq *lane,
 		       struct list_head *done)
 {
-	struct rds_message *m, *next;
+	struct list_head *last;
 	LIST_HEAD(again);
 	u64 fence;
 
@@ -342,16 +375,11 @@ void rds_txq_take_back(struct rds_txq *gate, struct rds_txq *lane,
 	if ((gate->from ?: gate) == lane)
 		txq_take_batch(gate, &again, done);
 	lane->away = 0;
-	list_for_each_entry_safe(m, next, &again, tx.list) {
-		if (txq_repeats(m)) {
-			txq_again(lane, m);
-			continue;
-		}
-		txq_keep_no_more(lane, m);
-		rds_txq_unlink(lane, m, done);
-	}
 	txq_untell_probes(lane);
+	last = again.prev;
 	list_splice(&again, &lane->queue);
+	if (last != &again)
+		txq_again_up_to(lane, last, done);
 	lane->fence = fence;
 	if (fence)
 		rds_fence_look(lane);
@@ -395,12 +423,6 @@ bool rds_txq_has_probe_room(const struct rds_txq *txq)
 	return txq->nr_probes < min_t(unsigned int, most, MAX_PROBES);
 }
 
-static bool txq_is_needed(const struct rds_txq *txq)
-{
-	lockdep_assert_held(&txq->lock);
-	return txq->away || txq->nr_messages > txq->nr_probes;
-}
-
 bool rds_txq_is_needed(struct rds_txq *txq)
 {
 	bool needed;
@@ -440,34 +462,6 @@ u64 rds_txq_next_seq(struct rds_txq *txq)
 	seq = txq->next_seq;
 	spin_unlock_bh(&txq->lock);
 	return seq;
-}
-
-static void txq_visit_list(struct rds_txq *txq, struct list_head *list,
-			   bool started,
-			   void (*fn)(const struct rds_message *m, void *arg),
-			   void *arg)
-{
-	struct rds_message *m;
-
-	list_for_each_entry(m, list, tx.list) {
-		bool begun = m->flags & RDS_MSG_STARTED ||
-			     rds_txq_is_partial(txq, m);
-
-		if (!(m->flags & RDS_MSG_ONCE) && begun == started)
-			fn(m, arg);
-	}
-}
-
-void rds_txq_visit(struct rds_txq *txq, bool started,
-		   void (*fn)(const struct rds_message *m, void *arg),
-		   void *arg)
-{
-	spin_lock_bh(&txq->lock);
-	txq_visit_list(txq, &txq->kept, started, fn, arg);
-	txq_visit_list(txq, &txq->inflight, started, fn, arg);
-	txq_visit_list(txq, &txq->sending, started, fn, arg);
-	txq_visit_list(txq, &txq->queue, started, fn, arg);
-	spin_unlock_bh(&txq->lock);
 }
 
 /* Take at most @budget messages off a list.  Returns what is left of it. */

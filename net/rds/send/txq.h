@@ -61,6 +61,8 @@ struct rds_net;
  * @paid_room: memory of the namespace that is set aside for @paid_bytes
  * @batch: position of the transmitter in @sending
  * @next_seq: number of the next message that is queued, from 1
+ * @numbered: when a message but a probe got a number, in jiffies; read at any
+ *	time
  * @taken_seq: highest number that a transmitter has taken
  * @una: position up to which the peer has acknowledged all bytes or messages
  * @una_seq: number up to which the peer has delivered all messages, as it said
@@ -117,6 +119,7 @@ struct rds_net;
  * @probe_due: the next message of this kind, RDS_DUE_*, is a probe, whose
  *	acknowledgement is waited for; 0: none is
  * @room: rds_path_writable() was called since ->xmit() was entered
+ * @visited: the last message that a dump has visited, see send/visit.c
  * @idle: wait queue of rds_txq_close(), which waits until @busy is clear
  * @xmit_map: @busy as a lock, for lockdep
  */
@@ -136,6 +139,7 @@ struct rds_txq {
 	unsigned int		nr_probes;
 	struct rds_tx_batch	batch;
 	u64			next_seq;
+	unsigned long		numbered;
 	u64			taken_seq;
 	u64			una;
 	u64			una_seq;
@@ -180,6 +184,7 @@ struct rds_txq {
 	u64			last_send;
 	u64			*streams;
 	const struct rds_txq_ops *ops;
+	struct rds_message	*visited;
 	wait_queue_head_t	idle;
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map	xmit_map;
@@ -264,8 +269,8 @@ void rds_txq_open(struct rds_txq *txq, enum rds_peer_kind peer, u8 due);
 
 /* Close the gate and wait until no transmitter is inside.  May sleep. */
 void rds_txq_close(struct rds_txq *txq);
-/* The same without waiting */
-void rds_txq_shut(struct rds_txq *txq);
+/* Without waiting.  @unused: only if no message but pongs waits.  Did none? */
+bool rds_txq_shut(struct rds_txq *txq, bool unused);
 /*
  * Retire the message of a finished operation, if the message is not sent itself
  * and all its operations are finished: no acknowledgement comes for such a
@@ -288,11 +293,6 @@ bool rds_txq_is_needed(struct rds_txq *txq);
  */
 bool rds_txq_abandon(struct rds_txq *txq, bool force);
 void rds_txq_readmit(struct rds_txq *txq);
-
-/* For all numbered messages, @started or not: call @fn under the lock. */
-void rds_txq_visit(struct rds_txq *txq, bool started,
-		   void (*fn)(const struct rds_message *m, void *arg),
-		   void *arg);
 
 /* Number of the next message that is queued */
 u64 rds_txq_next_seq(struct rds_txq *txq);

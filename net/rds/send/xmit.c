@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The transmit loop.  A context that finds the gate free takes all queued
- * messages, hands them to the transport in one call, and looks at the queue
- * again before it leaves.  No transmitter holds a message back to make a later
- * call larger.
+ * messages, but no more than send_batch_count, hands them to the transport in
+ * one call, and looks at the queue again before it leaves.  No transmitter
+ * holds a message back to make a later call larger.
  */
 #include <linux/module.h>
 
@@ -21,58 +21,6 @@ static unsigned int rds_send_batch_count = 1024;
 module_param_named(send_batch_count, rds_send_batch_count, uint, 0444);
 MODULE_PARM_DESC(send_batch_count,
 		 "messages one transmitter sends before it hands over; 0 means no limit");
-
-unsigned int rds_tx_fill_bvec(const struct rds_tx_batch *batch,
-			      struct bio_vec *bv, unsigned int max,
-			      size_t *bytes)
-{
-	unsigned int skip = batch->off, n = 0, i;
-	struct rds_tx_msg *m = batch->cur;
-	size_t sum = 0;
-
-	for (; m && n < max; m = list_is_last(&m->list, batch->head) ? NULL :
-						list_next_entry(m, list)) {
-		for (i = 0; i < m->nr_bv && n < max; i++) {
-			const struct bio_vec *v = &m->bv[i];
-
-			if (skip >= v->bv_len) {
-				skip -= v->bv_len;
-				continue;
-			}
-			bvec_set_page(&bv[n], v->bv_page, v->bv_len - skip,
-				      v->bv_offset + skip);
-			sum += bv[n++].bv_len;
-			skip = 0;
-		}
-	}
-	*bytes = sum;
-	return n;
-}
-EXPORT_SYMBOL_NS_GPL(rds_tx_fill_bvec, RDS_NS);
-
-void rds_tx_advance(struct rds_tx_batch *batch, size_t bytes)
-{
-	struct rds_tx_msg *m = batch->cur;
-	unsigned int left;
-
-	while (m && bytes) {
-		left = m->bytes - batch->off;
-		if (bytes < left) {
-			batch->off += bytes;
-			batch->pos += bytes;
-			break;
-		}
-		bytes -= left;
-		batch->pos += left;
-		batch->off = 0;
-		m->end = batch->pos;
-		m = list_is_last(&m->list, batch->head) ?
-			    NULL :
-			    list_next_entry(m, list);
-	}
-	batch->cur = m;
-}
-EXPORT_SYMBOL_NS_GPL(rds_tx_advance, RDS_NS);
 
 /* Is there something to transmit that is not held back? */
 static bool txq_has_work(const struct rds_txq *txq)
@@ -113,24 +61,66 @@ static void txq_leave(struct rds_txq *txq)
 		wake_up_all(&txq->idle);
 }
 
-/* Append all queued messages to the batch. */
-static void txq_refill(struct rds_txq *txq)
+/* Append messages to the batch, and clear @list. */
+static void txq_append_list(struct rds_txq *txq, struct list_head *list)
+{
+	lockdep_assert_held(&txq->lock);
+	if (!txq->batch.cur)
+		txq->batch.cur = list_first_entry(list, struct rds_tx_msg,
+						  list);
+	if (txq->acks)
+		rds_txq_stamp(txq, list);
+	txq->taken_seq = max(txq->taken_seq, rds_txq_msg(list->prev)->seq);
+	list_splice_tail_init(list, &txq->sending);
+}
+
+/*
+ * Append queued messages as long as the batch has at most @most, by numbers:
+ * some of these may be missing, as their messages were cancelled.
+ */
+static void txq_append_some(struct rds_txq *txq, u64 most)
+{
+	const struct rds_message *first = rds_txq_first_numbered(&txq->sending);
+	struct rds_message *m;
+	LIST_HEAD(some);
+	bool want;
+	u64 end;
+
+	lockdep_assert_held(&txq->lock);
+	end = (first ?: rds_txq_msg(txq->queue.next))->seq + most;
+	list_for_each_entry(m, &txq->queue, tx.list)
+		if (m->seq >= end)
+			break;
+	list_cut_before(&some, &txq->queue, &m->tx.list);
+	if (list_empty(&some))
+		return;
+	/* What wants it may be among the messages that are left. */
+	want = txq->want_ack && !list_empty(&txq->queue);
+	txq_append_list(txq, &some);
+	txq->want_ack |= want;
+}
+
+/* One less than the messages of a list, and of those that were cancelled */
+static u64 txq_span(struct list_head *list)
+{
+	return rds_txq_msg(list->prev)->seq - rds_txq_msg(list->next)->seq;
+}
+
+/* Append queued messages to the batch, which has at most @most of them then. */
+static void txq_refill(struct rds_txq *txq, u64 most)
 {
 	lockdep_assert_held(&txq->lock);
 	if (unlikely(txq->carried || txq->carrier || txq->from ||
 		     txq->tagged)) {
-		rds_carry_refill(txq);
+		rds_carry_refill(txq, most);
 		return;
 	}
 	if (list_empty(&txq->queue) || txq->held || txq->fenced)
 		return;
-	if (!txq->batch.cur)
-		txq->batch.cur = list_first_entry(&txq->queue,
-						  struct rds_tx_msg, list);
-	if (txq->acks)
-		rds_txq_stamp(txq, &txq->queue);
-	txq->taken_seq = max(txq->taken_seq, rds_txq_msg(txq->queue.prev)->seq);
-	list_splice_tail_init(&txq->queue, &txq->sending);
+	if (likely(!txq->batch.cur && txq_span(&txq->queue) < most))
+		txq_append_list(txq, &txq->queue);
+	else
+		txq_append_some(txq, most);
 }
 
 /*
@@ -395,21 +385,22 @@ static enum rds_tx_result txq_call(struct rds_txq *txq, unsigned int *sent)
 static enum rds_txq_state txq_loop(struct rds_txq *txq)
 	__must_hold(&txq->lock)
 {
+	const unsigned int most = rds_send_batch_count ?: UINT_MAX;
 	enum rds_tx_result res;
 	unsigned int sent = 0;
 
 	for (;;) {
 		if (!txq->open)
 			return RDS_TXQ_WAITS;
-		txq_refill(txq);
+		if (unlikely(sent >= most))
+			return txq_has_work(txq) ? RDS_TXQ_MORE : RDS_TXQ_IDLE;
+		txq_refill(txq, most - sent);
 		if (txq->due && !txq_make_due(txq))
 			return RDS_TXQ_MORE;
 		if (!txq->batch.cur)
 			return RDS_TXQ_IDLE;
 		if (unlikely(txq_has_old_headers(txq)) &&
 		    !txq_renew_headers(txq))
-			return RDS_TXQ_MORE;
-		if (rds_send_batch_count && sent >= rds_send_batch_count)
 			return RDS_TXQ_MORE;
 		res = txq_call(txq, &sent);
 		if (res == RDS_TX_FAILED)
@@ -454,8 +445,7 @@ static enum rds_txq_state txq_transmit(struct rds_txq *txq)
 static void txq_append(struct rds_txq *txq, struct rds_message *m)
 {
 	lockdep_assert_held(&txq->lock);
-	m->seq = txq->next_seq;
-	WRITE_ONCE(txq->next_seq, m->seq + 1);
+	m->seq = rds_txq_number(txq, m);
 	m->tx.hdr->seq = cpu_to_be64(m->seq);
 	txq->want_ack |= m->tx.lent;
 	txq->nr_messages++;

@@ -21,13 +21,19 @@
  * queue that gets no more is full, and a message for it exceeds the bound,
  * unless the queue is empty: others may have taken all there is, and a reader
  * that keeps up must not lose anything for that.
+ *
+ * So that one peer does not take all of that, each has a bound at the congested
+ * ports together (sock/peerbound.h).
  */
 #include <linux/net.h>
+#include <linux/poison.h>
+#include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/sizes.h>
 
-#include "msg/incoming.h"
+#include "msg/rxpeer.h"
 #include "netns.h"
+#include "sock/peerbound.h"
 #include "sock/rcvq.h"
 #include "sock/rxmem.h"
 #include "sock/state.h"
@@ -35,6 +41,8 @@
 /* Lowest limits of the memory in bytes, for loopback addresses and others */
 #define LOCAL_TRUE_MIN	SZ_64K
 #define TRUE_MIN	SZ_512K
+/* Messages that are visited under one lock */
+#define VISIT_AT_ONCE	64
 /* Least free memory in bytes with which it is not short any more */
 #define RX_AGAIN	SZ_64K
 
@@ -182,19 +190,28 @@ static bool rx_has_room(const struct rds_sock *rs,
 	return rs->rx_true + inc->truesize <= bound + bound / 4;
 }
 
+/* Does the socket have so little that the peer's bound is not looked at? */
+static bool rx_has_share(const struct rds_sock *rs,
+			 const struct rds_incoming *inc)
+{
+	return rs->rx_true + inc->truesize <= 2 * rx_true_max(rs);
+}
+
 /*
  * The port is congested, and a peer has sent a message.  The first one that
  * exceeds the bound is always queued, unless there is no grace.
  */
 static enum rds_queued rx_judge(struct rds_sock *rs,
-				const struct rds_incoming *inc)
+				const struct rds_incoming *inc,
+				struct rds_rx_peer *peer)
 {
 	bool first = !rs->rx_over;
 
 	lockdep_assert_held(&rs->rx_lock);
 	if (rs->rx_true + inc->truesize <= rx_bound(rs) &&
 	    (inc->charged || !rs->rx_short))
-		return RDS_QUEUED;
+		return rx_has_share(rs, inc) ? RDS_QUEUED :
+		       rds_peer_judge(peer, rs->rn, inc->truesize);
 	if (first) {
 		rs->rx_over = true;
 		rs->rx_late = false;
@@ -209,17 +226,19 @@ static enum rds_queued rx_judge(struct rds_sock *rs,
 
 /* Charge a message, and say whether it may be queued. */
 static enum rds_queued rx_admit(struct rds_sock *rs, struct rds_incoming *inc,
-				bool bounded)
+				struct rds_rx_peer *peer)
 {
 	enum rds_queued queued;
 
 	if (unlikely(rs->dead))
 		return RDS_QUEUED_DEAD;
 	rx_charge(rs, inc);
-	if (likely(!rs->congested) || !bounded)
+	if (likely(!rs->congested) || !peer)
 		return RDS_QUEUED;
-	queued = rx_judge(rs, inc);
-	if (!rds_is_queued(queued))
+	queued = rx_judge(rs, inc, peer);
+	if (rds_is_queued(queued))
+		rds_rx_peer_count(peer, inc);
+	else
 		rds_rxmem_uncharge(rs, inc);
 	return queued;
 }
@@ -288,24 +307,29 @@ static bool rx_removed(struct rds_sock *rs, struct rds_incoming *inc)
 	if (!rx_is_low(rs))
 		return false;
 	WRITE_ONCE(rs->congested, false);
+	rs->rx_told = false;
 	return true;
 }
 
-static void rx_warn(const struct rds_sock *rs)
+static void rx_warn(const struct rds_sock *rs, enum rds_queued queued)
 {
-	net_warn_ratelimited("rds: %pI6c port %u is not read in time: messages of peers are dropped\n",
-			     &rs->bound_addr, be16_to_cpu(rs->bound_port));
+	net_warn_ratelimited("rds: %pI6c port %u is not read in time: messages of %s are dropped\n",
+			     &rs->bound_addr, be16_to_cpu(rs->bound_port),
+			     queued == RDS_QUEUED_FULL_PEER ?
+			     "a peer with many here and elsewhere" : "peers");
 }
 
 /**
  * rds_sock_holds - must the peers of a full queue wait?
  * @rs: receiving socket, looked up in the present RCU read section
+ * @peer: count of the peer that was to wait
  *
  * Context: any but hard interrupts.
  * Return: whether a transport that was told RDS_QUEUED_HOLD has to go on to
- * wait: in the time of grace, until a quarter of the bound is free.
+ * wait: in the time of grace, until a quarter of the bound is free, that of the
+ * socket or of the peer.
  */
-bool rds_sock_holds(struct rds_sock *rs)
+bool rds_sock_holds(struct rds_sock *rs, struct rds_rx_peer *peer)
 {
 	bool holds;
 
@@ -314,21 +338,22 @@ bool rds_sock_holds(struct rds_sock *rs)
 		rx_look_again(rs);
 	holds = rs->rx_over && !rs->dead && rx_is_over(rs) && rx_in_grace(rs);
 	spin_unlock_bh(&rs->rx_lock);
-	return holds;
+	return holds || rds_peer_holds(peer, rs->rn);
 }
 
 /**
  * rds_sock_queue - queue a received message
  * @rs: receiving socket, looked up in the present RCU read section
  * @inc: message; owned by the socket if it is queued, else by the caller
- * @bounded: it came over a transport with RDS_CAP_RX_HOLDS
+ * @peer: count of the peer that sent it; NULL if the transport waits for no
+ *	reader
  *
  * Context: any but hard interrupts.  Readers are not woken: the caller calls
  * rds_sock_wake_rx().
  * Return: enum rds_queued.
  */
 enum rds_queued rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc,
-			       bool bounded)
+			       struct rds_rx_peer *peer)
 {
 	enum rds_queued queued;
 	u32 len = inc->len;
@@ -342,12 +367,12 @@ enum rds_queued rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc,
 		rx_limit_excess(rs, inc);
 
 	spin_lock_bh(&rs->rx_lock);
-	queued = rx_admit(rs, inc, bounded);
+	queued = rx_admit(rs, inc, peer);
 	if (unlikely(!rds_is_queued(queued))) {
-		flip = queued == RDS_QUEUED_FULL && rx_tell(rs);
+		flip = queued != RDS_QUEUED_DEAD && rx_tell(rs);
 		spin_unlock_bh(&rs->rx_lock);
 		if (flip)
-			rx_warn(rs);
+			rx_warn(rs, queued);
 		return queued;
 	}
 	list_add_tail(&inc->list, &rs->rx_queue);
@@ -514,20 +539,64 @@ void rds_sock_rx_purge(struct rds_sock *rs)
 	cong_publish(rs);
 }
 
+/*
+ * The message behind the one that was visited last, to which there is a
+ * reference, or the first.  A message that was dequeued stays so or is put back
+ * to the front, and those in front of it were dequeued, too.
+ */
+static struct rds_incoming *rx_visit_next(struct rds_sock *rs,
+					  struct rds_incoming *last)
+{
+	lockdep_assert_held(&rs->rx_lock);
+	/* What is left of the queue is being freed. */
+	if (rs->dead)
+		return NULL;
+	if (!last || last->list.next == LIST_POISON1)
+		return list_first_entry_or_null(&rs->rx_queue,
+						struct rds_incoming, list);
+	return list_is_last(&last->list, &rs->rx_queue) ?
+		       NULL :
+		       list_next_entry(last, list);
+}
+
 /**
  * rds_sock_visit_rx - call a function for each received message, for dumps
  * @rs: socket
  * @fn: function, called under rds_sock.rx_lock
  * @arg: argument of @fn
+ *
+ * Others choose how long the queue is, so the lock is released now and then.
+ * Messages that stay in the queue are visited once.
+ *
+ * Context: process, may sleep.
  */
 void rds_sock_visit_rx(struct rds_sock *rs,
 		       void (*fn)(const struct rds_incoming *inc, void *arg),
 		       void *arg)
 {
-	const struct rds_incoming *inc;
+	struct rds_incoming *inc = NULL, *last = NULL, *held;
+	unsigned int left, n;
 
 	spin_lock_bh(&rs->rx_lock);
-	list_for_each_entry(inc, &rs->rx_queue, list)
-		fn(inc, arg);
+	for (left = rs->rx_count; left; left -= n) {
+		for (n = 0; n < min_t(unsigned int, left, VISIT_AT_ONCE); n++) {
+			inc = rx_visit_next(rs, inc);
+			if (!inc)
+				break;
+			fn(inc, arg);
+		}
+		if (!inc)
+			break;
+		refcount_inc(&inc->refs);
+		held = last;
+		last = inc;
+		spin_unlock_bh(&rs->rx_lock);
+		if (held)
+			rds_inc_put(held);
+		cond_resched();
+		spin_lock_bh(&rs->rx_lock);
+	}
 	spin_unlock_bh(&rs->rx_lock);
+	if (last)
+		rds_inc_put(last);
 }

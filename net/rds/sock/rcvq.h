@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct rds_incoming;
+struct rds_rx_peer;
 struct rds_sock;
 
 /**
@@ -15,12 +16,14 @@ struct rds_sock;
  *	while rds_sock_holds()
  * @RDS_QUEUED_FULL: it is not queued, as it exceeds the bound and the time of
  *	grace is over
+ * @RDS_QUEUED_FULL_PEER: likewise, for the bound of the peer
  * @RDS_QUEUED_DEAD: it is not queued, as the socket is closed
  */
 enum rds_queued {
 	RDS_QUEUED,
 	RDS_QUEUED_HOLD,
 	RDS_QUEUED_FULL,
+	RDS_QUEUED_FULL_PEER,
 	RDS_QUEUED_DEAD,
 };
 
@@ -30,8 +33,8 @@ static inline bool rds_is_queued(enum rds_queued queued)
 }
 
 enum rds_queued rds_sock_queue(struct rds_sock *rs, struct rds_incoming *inc,
-			       bool bounded);
-bool rds_sock_holds(struct rds_sock *rs);
+			       struct rds_rx_peer *peer);
+bool rds_sock_holds(struct rds_sock *rs, struct rds_rx_peer *peer);
 struct rds_incoming *rds_sock_dequeue(struct rds_sock *rs, bool *more);
 void rds_sock_rx_done(struct rds_sock *rs, struct rds_incoming *inc);
 struct rds_incoming *rds_sock_peek(struct rds_sock *rs);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Reports of peers; sock/report.h has the rules. */
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "netns.h"
 #include "sock/report.h"
 #include "sock/state.h"
+
+/* Reports of a connection that are looked at under one lock */
+#define REPORTS_AT_ONCE		64
 
 static const struct rhashtable_params report_params = {
 	.head_offset		= offsetof(struct rds_report, node),
@@ -27,8 +31,7 @@ struct rds_report *rds_report_find(struct rds_sock *rs,
  * Enter a report, unless the socket has one or wants none; false without
  * memory.
  */
-static bool report_enter(struct rds_report *rep, struct list_head *list,
-			 bool *entered)
+static bool report_enter(struct rds_report *rep, bool *entered)
 {
 	struct rds_sock *rs = rep->key.rs;
 	struct rds_report *old;
@@ -44,7 +47,7 @@ static bool report_enter(struct rds_report *rep, struct list_head *list,
 						report_params);
 	*entered = !old;
 	if (!old) {
-		list_add_tail(&rep->of_conn, list);
+		rds_walk_add(rep->list, &rep->of_conn);
 		list_add_tail(&rep->of_sock, &rs->reports);
 		WRITE_ONCE(rs->nr_reports, rs->nr_reports + 1);
 	}
@@ -53,7 +56,7 @@ static bool report_enter(struct rds_report *rep, struct list_head *list,
 }
 
 int rds_report_make(struct rds_sock *rs, const struct rds_conn *conn,
-		    struct list_head *list, const struct in6_addr *faddr,
+		    struct rds_walk_list *list, const struct in6_addr *faddr,
 		    int scope)
 {
 	struct rds_report *rep;
@@ -66,11 +69,12 @@ int rds_report_make(struct rds_sock *rs, const struct rds_conn *conn,
 		return -ENOMEM;
 	rep->key.rs = rs;
 	rep->key.conn = conn;
+	rep->list = list;
 	rep->faddr = *faddr;
 	rep->scope = scope;
 	rep->sent = true;
 	INIT_LIST_HEAD(&rep->due);
-	made = report_enter(rep, list, &entered);
+	made = report_enter(rep, &entered);
 	if (!entered)
 		kfree(rep);
 	return made ? 0 : -ENOMEM;
@@ -86,54 +90,157 @@ static void report_tell(struct rds_report *rep)
 	rds_sock_wake_all(rs);
 }
 
-void rds_reports_restarted(struct rds_net *rn, struct list_head *list)
+static void report_restarted(struct rds_report *rep)
 {
-	struct rds_report *rep;
+	if (rep->restarted)
+		return;
+	rep->restarted = true;
+	report_tell(rep);
+}
+
+static struct rds_report *report_next(struct rds_walk *walk,
+				      struct rds_walk_list *list)
+{
+	struct list_head *entry = rds_walk_next(walk, list);
+
+	return entry ? list_entry(entry, struct rds_report, of_conn) : NULL;
+}
+
+/* Tell some sockets of the restart.  Returns whether more are left. */
+static bool reports_restarted_some(struct rds_walk_list *list,
+				   struct rds_walk *walk, bool *busy)
+{
+	struct rds_report *rep = NULL;
+	unsigned int left = REPORTS_AT_ONCE;
+
+	while (left-- && (rep = report_next(walk, list)))
+		report_restarted(rep);
+	if (!rep)
+		rds_walk_end(walk);
+	*busy = rep;
+	return rep;
+}
+
+bool rds_reports_restarted(struct rds_net *rn, struct rds_walk_list *list,
+			   struct rds_walk *walk, bool *busy)
+{
+	bool more;
 
 	spin_lock_bh(&rn->reports_lock);
-	list_for_each_entry(rep, list, of_conn) {
-		if (rep->restarted)
-			continue;
-		rep->restarted = true;
-		report_tell(rep);
+	if (*busy)
+		rds_walk_end(walk);
+	rds_walk_begin(walk, list);
+	more = reports_restarted_some(list, walk, busy);
+	spin_unlock_bh(&rn->reports_lock);
+	return !more;
+}
+
+bool rds_reports_restarted_rest(struct rds_net *rn, struct rds_walk_list *list,
+				struct rds_walk *walk, bool *busy)
+{
+	bool more;
+
+	spin_lock_bh(&rn->reports_lock);
+	more = *busy && reports_restarted_some(list, walk, busy);
+	spin_unlock_bh(&rn->reports_lock);
+	return more;
+}
+
+void rds_reports_begin(struct rds_net *rn, struct rds_walk_list *list,
+		       struct rds_walk *walk)
+{
+	spin_lock_bh(&rn->reports_lock);
+	rds_walk_begin(walk, list);
+	spin_unlock_bh(&rn->reports_lock);
+}
+
+/* Is the time of a socket over that waits?  Else see when. */
+static bool report_is_over(struct rds_report *rep, s64 elapsed,
+			   unsigned int *wait)
+{
+	unsigned int limit = READ_ONCE(rep->key.rs->peer_timeout);
+
+	if (!limit || !READ_ONCE(rep->sent))
+		return false;
+	if (limit > elapsed) {
+		*wait = min_not_zero(*wait, limit - (unsigned int)elapsed);
+		return false;
 	}
-	spin_unlock_bh(&rn->reports_lock);
+	return true;
 }
 
-void rds_reports_dropped(struct rds_net *rn, struct list_head *list)
+/*
+ * The next report of a socket whose time is over among some; NULL if none is,
+ * or at the @end.
+ */
+static struct rds_report *report_over(struct rds_walk_list *list,
+				      struct rds_walk *walk, s64 elapsed,
+				      unsigned int *wait, bool *end)
 {
-	struct rds_report *rep;
+	unsigned int left = REPORTS_AT_ONCE;
+	struct rds_report *rep = NULL;
 
-	spin_lock_bh(&rn->reports_lock);
-	list_for_each_entry(rep, list, of_conn)
-		if (atomic_read(&rep->dropped))
-			report_tell(rep);
-	spin_unlock_bh(&rn->reports_lock);
+	while (left-- && (rep = report_next(walk, list)))
+		if (report_is_over(rep, elapsed, wait))
+			return rep;
+	*end = !rep;
+	return NULL;
 }
 
-unsigned int rds_reports_wait(struct rds_net *rn, struct list_head *list,
-			      s64 elapsed, bool *over)
+struct rds_sock *rds_reports_next(struct rds_net *rn,
+				  struct rds_walk_list *list,
+				  struct rds_walk *walk, s64 elapsed,
+				  unsigned int *wait)
 {
+	struct rds_sock *rs = NULL;
 	struct rds_report *rep;
-	unsigned int next = 0;
+	bool end = false;
 
-	*over = false;
-	spin_lock_bh(&rn->reports_lock);
-	list_for_each_entry(rep, list, of_conn) {
-		unsigned int limit = READ_ONCE(rep->key.rs->peer_timeout);
-
-		if (!limit || !READ_ONCE(rep->sent))
-			continue;
-		if (limit > elapsed) {
-			next = min_not_zero(next,
-					    limit - (unsigned int)elapsed);
-			continue;
+	while (!rs && !end) {
+		spin_lock_bh(&rn->reports_lock);
+		rep = report_over(list, walk, elapsed, wait, &end);
+		if (rep) {
+			rs = rep->key.rs;
+			sock_hold(&rs->sk);
+		} else if (end) {
+			rds_walk_end(walk);
 		}
-		WRITE_ONCE(rep->sent, false);
-		*over = true;
+		spin_unlock_bh(&rn->reports_lock);
+		cond_resched();
 	}
-	spin_unlock_bh(&rn->reports_lock);
-	return next;
+	return rs;
+}
+
+void rds_sock_reports_each(struct rds_sock *rs,
+			   void (*fn)(struct rds_report *rep, void *arg),
+			   void *arg)
+{
+	struct rds_report *rep;
+
+	spin_lock_bh(&rs->rn->reports_lock);
+	list_for_each_entry(rep, &rs->reports, of_sock)
+		if (!list_empty(&rep->of_conn))
+			fn(rep, arg);
+	spin_unlock_bh(&rs->rn->reports_lock);
+}
+
+void rds_sock_reports_dropped(struct rds_sock *rs)
+{
+	struct rds_report *rep;
+	bool some = false;
+
+	spin_lock_bh(&rs->rn->reports_lock);
+	list_for_each_entry(rep, &rs->reports, of_sock) {
+		if (!atomic_read(&rep->dropped))
+			continue;
+		some = true;
+		if (list_empty(&rep->due))
+			list_add_tail(&rep->due, &rs->reports_due);
+	}
+	spin_unlock_bh(&rs->rn->reports_lock);
+	/* Once for all: any number of tasks may wait. */
+	if (some)
+		rds_sock_wake_all(rs);
 }
 
 /* The report is on none of the connection's lists any more. */
@@ -154,20 +261,38 @@ static void report_detach(struct rds_report *rep)
 	if (list_empty(&rep->of_conn))
 		return;
 	rhashtable_remove_fast(&report_table, &rep->node, report_params);
-	list_del_init(&rep->of_conn);
+	rds_walk_del(rep->list, &rep->of_conn);
 }
 
-void rds_reports_end(struct rds_net *rn, struct list_head *list)
+/* Detach some reports.  Returns whether more are left. */
+static bool reports_end_some(struct rds_walk_list *list)
 {
-	struct rds_report *rep, *next;
+	unsigned int left = REPORTS_AT_ONCE;
+	struct rds_report *rep;
 
-	spin_lock_bh(&rn->reports_lock);
-	list_for_each_entry_safe(rep, next, list, of_conn) {
+	while (left-- && !list_empty(&list->entries)) {
+		rep = list_first_entry(&list->entries, struct rds_report,
+				       of_conn);
 		report_detach(rep);
+		/* The look of another connection is about to tell it. */
+		if (atomic_read(&rep->dropped))
+			report_tell(rep);
 		if (list_empty(&rep->due))
 			report_free(rep);
 	}
-	spin_unlock_bh(&rn->reports_lock);
+	return !list_empty(&list->entries);
+}
+
+void rds_reports_end(struct rds_net *rn, struct rds_walk_list *list)
+{
+	bool more;
+
+	do {
+		spin_lock_bh(&rn->reports_lock);
+		more = reports_end_some(list);
+		spin_unlock_bh(&rn->reports_lock);
+		cond_resched();
+	} while (more);
 }
 
 void rds_sock_reports_purge(struct rds_sock *rs)

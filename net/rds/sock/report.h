@@ -26,6 +26,8 @@
 #include <linux/rcupdate.h>
 #include <linux/rhashtable.h>
 
+#include <net/rds/walk.h>
+
 struct rds_conn;
 struct rds_net;
 struct rds_sock;
@@ -43,7 +45,8 @@ struct rds_report_key {
  * struct rds_report - what a socket is told of a peer
  * @node: entry in the table of all reports, while the connection exists
  * @key: socket and connection
- * @of_conn: entry in the connection's list; empty once the connection is gone
+ * @list: the connection's list
+ * @of_conn: entry in @list; empty once the connection is gone
  * @of_sock: entry in rds_sock.reports
  * @due: entry in rds_sock.reports_due, or empty
  * @faddr: address of the peer
@@ -57,6 +60,7 @@ struct rds_report_key {
 struct rds_report {
 	struct rhash_head	node;
 	struct rds_report_key	key;
+	struct rds_walk_list	*list;
 	struct list_head	of_conn;
 	struct list_head	of_sock;
 	struct list_head	due;
@@ -104,35 +108,59 @@ struct rds_report *rds_report_find(struct rds_sock *rs,
  * with RDS_MAX_REPORTS.
  */
 int rds_report_make(struct rds_sock *rs, const struct rds_conn *conn,
-		    struct list_head *list, const struct in6_addr *faddr,
+		    struct rds_walk_list *list, const struct in6_addr *faddr,
 		    int scope);
 
-/*
- * The peer of a connection with these reports has restarted.  Any context.
- */
-void rds_reports_restarted(struct rds_net *rn, struct list_head *list);
-
-/*
- * Tell the sockets whose rds_report.dropped is not 0.  Process context.
- */
-void rds_reports_dropped(struct rds_net *rn, struct list_head *list);
-
 /**
- * rds_reports_wait - find out which sockets wait for an unreachable peer, and
- * reset rds_report.sent of those whose time is over
+ * rds_reports_restarted - tell sockets that the peer of a connection has
+ * restarted
  * @rn: namespace
  * @list: reports of the connection
- * @elapsed: how long the peer could not be reached, in ms
- * @over: set to whether the time of at least one socket is over
+ * @walk: set up if false is returned, and the reports that are left are for
+ *	rds_reports_restarted_rest(); else unchanged
+ * @busy: is @walk in use, for another restart?  That is over then.
  *
- * Context: process.
- * Return: time until that of another one is over, in ms; 0: there is none.
+ * Context: any but hard interrupts.
+ * Return: whether all that have a report now are told.
  */
-unsigned int rds_reports_wait(struct rds_net *rn, struct list_head *list,
-			      s64 elapsed, bool *over);
+bool rds_reports_restarted(struct rds_net *rn, struct rds_walk_list *list,
+			   struct rds_walk *walk, bool *busy);
 
-/* The connection is being freed.  Process context. */
-void rds_reports_end(struct rds_net *rn, struct list_head *list);
+/* Tell some that are left.  Returns whether more are.  Process context. */
+bool rds_reports_restarted_rest(struct rds_net *rn, struct rds_walk_list *list,
+				struct rds_walk *walk, bool *busy);
+
+/* Begin to look for sockets whose time is over.  Process context. */
+void rds_reports_begin(struct rds_net *rn, struct rds_walk_list *list,
+		       struct rds_walk *walk);
+
+/**
+ * rds_reports_next - find a socket with rds_report.sent whose time for an
+ * unreachable peer is over
+ * @rn: namespace
+ * @list: reports of the connection
+ * @walk: of rds_reports_begin(); it ends if NULL is returned
+ * @elapsed: how long the peer could not be reached, in ms
+ * @wait: made less if the time of a socket is over sooner, in ms; 0: none yet
+ *
+ * Context: process, may sleep.
+ * Return: the socket, with a reference; or NULL.
+ */
+struct rds_sock *rds_reports_next(struct rds_net *rn,
+				  struct rds_walk_list *list,
+				  struct rds_walk *walk, s64 elapsed,
+				  unsigned int *wait);
+
+/* Call @fn under the lock for each report whose connection exists. */
+void rds_sock_reports_each(struct rds_sock *rs,
+			   void (*fn)(struct rds_report *rep, void *arg),
+			   void *arg);
+
+/* Tell the socket of what was dropped.  Process context. */
+void rds_sock_reports_dropped(struct rds_sock *rs);
+
+/* The connection is being freed.  Process context; may sleep. */
+void rds_reports_end(struct rds_net *rn, struct rds_walk_list *list);
 
 /* Free all reports of a socket that closes or switches the option off. */
 void rds_sock_reports_purge(struct rds_sock *rs);

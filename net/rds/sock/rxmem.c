@@ -39,6 +39,18 @@ void rds_rxmem_init(void)
 	rds_rxmem_limits[2] = rds_rxmem_limits[0] * 2;
 }
 
+/**
+ * rds_rxmem_share - what one peer may have of it by default
+ *
+ * Return: a quarter of the first limit in bytes, at least 16 MiB, at most 256.
+ */
+unsigned long rds_rxmem_share(void)
+{
+	return clamp(READ_ONCE(rds_rxmem_limits[0]) / 4,
+		     SZ_16M / (long)PAGE_SIZE, SZ_256M / (long)PAGE_SIZE) *
+	       PAGE_SIZE;
+}
+
 static void forward_alloc_add(struct sock *sk, int bytes)
 {
 	WRITE_ONCE(sk->sk_forward_alloc, sk->sk_forward_alloc + bytes);

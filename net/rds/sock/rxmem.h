@@ -30,6 +30,7 @@ DECLARE_PER_CPU(int, rds_rxmem_pages_here);
 extern int rds_rxmem_small;
 
 void rds_rxmem_init(void);
+unsigned long rds_rxmem_share(void);
 bool rds_rxmem_raise(struct rds_sock *rs, int bytes);
 void rds_rxmem_trim(struct rds_sock *rs);
 void rds_rxmem_end(struct rds_sock *rs);

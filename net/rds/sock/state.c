@@ -5,7 +5,9 @@
  */
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 
+#include "msg/message.h"
 #include "netns.h"
 #include "sock/note.h"
 #include "sock/rcvq.h"
@@ -117,15 +119,28 @@ void rds_sock_purge(struct rds_sock *rs)
 		rds_cong_put(lmap);
 }
 
+/* Memory of a message beside its payload, in bytes */
+#define SND_OVERHEAD	\
+	(sizeof(struct rds_message) + sizeof(struct rds_wire_header))
+/* Lowest limit of the memory of messages, in bytes */
+#define SND_TRUE_MIN	SZ_512K
+
 /*
- * Is the send buffer full?  The limit on bytes is also the limit on the number
- * of messages, so that a socket cannot send empty messages without limit.
+ * Do the messages take so much of the send buffer, in bytes?  It counts
+ * payload, and as many messages.  Behind it stands a limit of the memory that
+ * they hold, which many small ones reach first.
  */
+static bool snd_takes(s64 snd, unsigned int part)
+{
+	u64 memory = SND_BYTES(snd) + (u64)SND_MSGS(snd) * SND_OVERHEAD;
+
+	return SND_BYTES(snd) >= part || SND_MSGS(snd) >= part ||
+	       memory >= max_t(u64, 8ULL * part, SND_TRUE_MIN);
+}
+
 static bool snd_full(const struct rds_sock *rs, s64 snd)
 {
-	unsigned int limit = rds_sock_sndbuf(rs);
-
-	return SND_BYTES(snd) >= limit || SND_MSGS(snd) >= limit;
+	return snd_takes(snd, rds_sock_sndbuf(rs));
 }
 
 /**
@@ -144,15 +159,12 @@ bool rds_sock_writable(const struct rds_sock *rs)
  * acknowledge soon?
  * @rs: socket
  *
- * Return: true if half of the bytes, or of the messages, that may be charged
- * are.
+ * Return: true if half of the bytes, of the messages, or of the memory that may
+ * be charged is; of a small buffer all of the memory.
  */
 bool rds_sock_half_full(const struct rds_sock *rs)
 {
-	unsigned int half = rds_sock_sndbuf(rs) / 2;
-	s64 snd = atomic64_read(&rs->snd);
-
-	return SND_BYTES(snd) >= half || SND_MSGS(snd) >= half;
+	return snd_takes(atomic64_read(&rs->snd), rds_sock_sndbuf(rs) / 2);
 }
 
 /**

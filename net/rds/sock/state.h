@@ -68,7 +68,7 @@ extern atomic_t rds_rx_tracers;
  * struct rds_sock - an RDS socket
  * @sk: socket of the kernel's socket layer; first member
  * @rn: namespace, held by @sk
- * @sock_node: entry in the list of sockets of the namespace, RCU
+ * @sock_node: entry in the list of sockets of the namespace
  * @bind_node: entry in the bind table, RCU
  * @bind_hash: for the bind table, from @bound_addr and @bound_port
  * @bound_addr: address of the binding, valid if @bound_port is not 0

@@ -3,17 +3,17 @@
  * The sockets of a namespace: all of them for dumps, and the bound ones by
  * address.
  *
- * Lookups are RCU.  Insertion and removal take the lock of the table, in
+ * Lookups are RCU.  Insertion, removal and walks take the lock of the table, in
  * process context only.
  */
 #include <linux/jhash.h>
 #include <linux/kernel.h>
 #include <linux/random.h>
-#include <linux/rculist.h>
 #include <linux/rhashtable.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
+#include <net/rds/walk.h>
 
 #include "netns.h"
 #include "sock/state.h"
@@ -28,14 +28,14 @@
 
 /**
  * struct rds_bind_table - sockets of one namespace
- * @lock: guards adding and removing
- * @socks: all sockets, RCU
+ * @lock: guards adding and removing, and @socks
+ * @socks: all sockets
  * @bound: bound sockets, by address, RCU
  * @keys: random multipliers of bind_hash()
  */
 struct rds_bind_table {
 	spinlock_t		lock;
-	struct list_head	socks;
+	struct rds_walk_list	socks;
 	struct rhashtable	bound;
 	u64			keys[5];
 };
@@ -257,7 +257,7 @@ void rds_sock_list_add(struct rds_sock *rs)
 	struct rds_bind_table *table = rs->rn->bind;
 
 	spin_lock(&table->lock);
-	list_add_tail_rcu(&rs->sock_node, &table->socks);
+	rds_walk_add(&table->socks, &rs->sock_node);
 	spin_unlock(&table->lock);
 }
 
@@ -270,26 +270,54 @@ void rds_sock_list_del(struct rds_sock *rs)
 	struct rds_bind_table *table = rs->rn->bind;
 
 	spin_lock(&table->lock);
-	list_del_rcu(&rs->sock_node);
+	rds_walk_del(&table->socks, &rs->sock_node);
 	spin_unlock(&table->lock);
+}
+
+/* The next socket of a walk, with a reference, or NULL at the end */
+static struct rds_sock *sock_visit_next(struct rds_bind_table *table,
+					struct rds_walk *walk)
+{
+	struct rds_sock *rs = NULL;
+	struct list_head *entry;
+
+	spin_lock(&table->lock);
+	entry = rds_walk_next(walk, &table->socks);
+	if (entry) {
+		rs = list_entry(entry, struct rds_sock, sock_node);
+		sock_hold(&rs->sk);
+	} else {
+		rds_walk_end(walk);
+	}
+	spin_unlock(&table->lock);
+	return rs;
 }
 
 /**
  * rds_sock_visit - call a function for each socket of a namespace, in the order
  * of creation
  * @rn: namespace
- * @fn: function, called within an RCU read section
+ * @fn: function, called with a reference to the socket, which may close
+ *	meanwhile
  * @arg: argument of @fn
+ *
+ * Context: process, may sleep.
  */
 void rds_sock_visit(struct rds_net *rn,
 		    void (*fn)(struct rds_sock *rs, void *arg), void *arg)
 {
+	struct rds_bind_table *table = rn->bind;
+	struct rds_walk walk;
 	struct rds_sock *rs;
 
-	rcu_read_lock();
-	list_for_each_entry_rcu(rs, &rn->bind->socks, sock_node)
+	spin_lock(&table->lock);
+	rds_walk_begin(&walk, &table->socks);
+	spin_unlock(&table->lock);
+	while ((rs = sock_visit_next(table, &walk))) {
 		fn(rs, arg);
-	rcu_read_unlock();
+		sock_put(&rs->sk);
+		cond_resched();
+	}
 }
 
 /**
@@ -310,7 +338,7 @@ int rds_bind_net_init(struct rds_net *rn)
 	}
 	get_random_bytes(table->keys, sizeof(table->keys));
 	spin_lock_init(&table->lock);
-	INIT_LIST_HEAD(&table->socks);
+	rds_walk_list_init(&table->socks);
 	rn->bind = table;
 	return 0;
 }
@@ -323,7 +351,7 @@ void rds_bind_net_exit(struct rds_net *rn)
 {
 	if (!rn->bind)
 		return;
-	WARN_ON_ONCE(!list_empty(&rn->bind->socks));
+	WARN_ON_ONCE(!list_empty(&rn->bind->socks.entries));
 	rhashtable_destroy(&rn->bind->bound);
 	kfree(rn->bind);
 	rn->bind = NULL;

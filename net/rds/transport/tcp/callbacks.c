@@ -112,6 +112,7 @@ static void rds_tcp_data_ready(struct sock *sk)
 		if (ts->una == tcp_sk(sk)->write_seq && !ts->tx_blocked &&
 		    !ts->closing)
 			clear_bit(SOCK_NOSPACE, &ts->sock->flags);
+		rds_tcp_look_drained(ts);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
@@ -137,7 +138,7 @@ static void rds_tcp_state_change(struct sock *sk)
 		rds_tcp_ended(ts);
 		break;
 	}
-	wake_up(&ts->wait);
+	rds_tcp_look_drained(ts);
 out:
 	read_unlock_bh(&sk->sk_callback_lock);
 }
@@ -160,8 +161,7 @@ static void rds_tcp_write_space(struct sock *sk)
 		rds_tcp_stat_inc(ts->tn, tcp_write_space_calls);
 		rds_tcp_report_acked(ts);
 		rds_tcp_unblock(ts);
-		if (unlikely(ts->closing))
-			wake_up(&ts->wait);
+		rds_tcp_look_drained(ts);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
@@ -213,7 +213,7 @@ void rds_tcp_retry(struct work_struct *work)
 		rds_tcp_unblock(ts);
 		if (ts->tx_blocked && tcp_rtx_and_write_queues_empty(sk))
 			rds_tcp_retry_later(ts, RDS_TCP_RETRY_TIME);
-		wake_up(&ts->wait);
+		rds_tcp_look_drained(ts);
 	}
 	release_sock(sk);
 }

@@ -14,8 +14,8 @@
 #include "tcp.h"
 
 /*
- * Time for an orderly end: of a connection, and of one whose peer has sent its
- * FIN
+ * Time for an orderly end, in jiffies: of a connection, and of one whose peer
+ * has sent its FIN
  */
 #define RDS_TCP_DRAIN_TIME	(2 * HZ)
 #define RDS_TCP_LAST_ACK_TIME	(HZ / 10)
@@ -34,46 +34,75 @@ static bool ts_ended_by_peer(const struct sock *sk)
 	}
 }
 
-static bool ts_drained(struct rds_tcp_sock *ts)
+/* Has all come that an orderly end waits for, or can no more come? */
+static bool ts_is_over(const struct rds_tcp_sock *ts)
 {
-	struct sock *sk = ts->sock->sk;
+	const struct sock *sk = ts->sock->sk;
 
-	if (!ts_ended_by_peer(sk) || READ_ONCE(ts->rx_stalled))
+	if (ts->rx_state == RDS_TCP_RX_DEAD)
+		return true;
+	if (!ts_ended_by_peer(sk) || ts->rx_stalled)
 		return false;
 	/* The FIN is all that may be left on its way. */
-	return READ_ONCE(sk->sk_state) == TCP_CLOSE ||
-	       (int)(READ_ONCE(tcp_sk(sk)->write_seq) -
-		     READ_ONCE(tcp_sk(sk)->snd_una)) <= 1;
+	return sk->sk_state == TCP_CLOSE ||
+	       (int)(tcp_sk(sk)->write_seq - tcp_sk(sk)->snd_una) <= 1;
 }
 
-/* Meanwhile the callbacks receive and report, and wake this waiter. */
-static void ts_drain(struct rds_tcp_sock *ts)
+/**
+ * rds_tcp_look_drained - tell the core if it need not wait any more
+ * @ts: connection, attached; the socket is locked
+ *
+ * The callbacks call this after they have received and reported.
+ */
+void rds_tcp_look_drained(struct rds_tcp_sock *ts)
 {
-	long timeout = ts_ended_by_peer(ts->sock->sk) ? RDS_TCP_LAST_ACK_TIME
-						: RDS_TCP_DRAIN_TIME;
-
-	kernel_sock_shutdown(ts->sock, SHUT_WR);
-	wait_event_timeout(ts->wait,
-			   ts_drained(ts) ||
-				   READ_ONCE(ts->rx_state) == RDS_TCP_RX_DEAD,
-			   timeout);
+	if (likely(!ts->closing) || ts->drained || !ts_is_over(ts))
+		return;
+	ts->drained = true;
+	rds_path_drained(ts->path);
 }
 
-/* Begin to close.  Returns whether an orderly end with the peer is possible. */
-static bool ts_closing(struct rds_tcp_sock *ts)
+/*
+ * Begin to close.  Returns how long an orderly end with the peer may take, in
+ * jiffies, or 0 if none is possible.
+ */
+static unsigned long ts_closing(struct rds_tcp_sock *ts)
 {
 	struct sock *sk = ts->sock->sk;
-	bool drain;
 
-	lock_sock(sk);
+	sock_owned_by_me(sk);
 	ts->closing = true;
-	/* From here on each acknowledgement wakes ts_drain(). */
+	/* From here on each acknowledgement calls rds_tcp_look_drained(). */
 	set_bit(SOCK_NOSPACE, &ts->sock->flags);
 	rds_tcp_receive(ts);
-	drain = ts->up && ts->rx_state != RDS_TCP_RX_DEAD &&
-		(sk->sk_state != TCP_CLOSE || ts->rx_stalled);
-	release_sock(sk);
-	return drain;
+	if (!ts->up || ts->rx_state == RDS_TCP_RX_DEAD ||
+	    (sk->sk_state == TCP_CLOSE && !ts->rx_stalled))
+		return 0;
+	if (ts_ended_by_peer(sk))
+		return RDS_TCP_LAST_ACK_TIME;
+	return RDS_TCP_DRAIN_TIME;
+}
+
+/* Implements &rds_transport.path_drain */
+unsigned long rds_tcp_path_drain(struct rds_path *path)
+{
+	struct rds_tcp_path *tp = path->priv;
+	struct rds_tcp_sock *ts = tp->ts;
+	unsigned long wait;
+
+	if (!ts)
+		return 0;
+	lock_sock(ts->sock->sk);
+	wait = ts_closing(ts);
+	release_sock(ts->sock->sk);
+	if (!wait)
+		return 0;
+	kernel_sock_shutdown(ts->sock, SHUT_WR);
+	/* The peer may have closed before, and then no callback comes. */
+	lock_sock(ts->sock->sk);
+	rds_tcp_look_drained(ts);
+	release_sock(ts->sock->sk);
+	return wait;
 }
 
 /* Take all that the peer has sent, in as many runs as it takes. */
@@ -91,7 +120,7 @@ static void path_clear_sock(struct rds_path *path, struct rds_tcp_sock *ts)
 
 	spin_lock_bh(&ts->tn->lock);
 	tp->ts = NULL;
-	list_del_init(&ts->node);
+	rds_walk_del(&ts->tn->socks, &ts->node);
 	spin_unlock_bh(&ts->tn->lock);
 }
 
@@ -105,10 +134,9 @@ void rds_tcp_path_close(struct rds_path *path, bool graceful)
 	if (!ts)
 		return;
 	sk = ts->sock->sk;
-	if (ts_closing(ts) && graceful)
-		ts_drain(ts);
-
 	lock_sock(sk);
+	ts->closing = true;
+	ts->drained = true;
 	ts_receive_last(ts);
 	rds_tcp_report_acked(ts);
 	rds_tcp_sock_detach(ts);

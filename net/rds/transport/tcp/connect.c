@@ -205,7 +205,7 @@ static void path_set_sock(struct rds_path *path, struct rds_tcp_sock *ts)
 	WARN_ON_ONCE(tp->ts);
 	tp->ts = ts;
 	ts->path = path;
-	list_add_tail(&ts->node, &tn->socks);
+	rds_walk_add(&tn->socks, &ts->node);
 	spin_unlock_bh(&tn->lock);
 }
 

@@ -4,6 +4,7 @@
  * the socket lock: each is valid, but they may be of different moments.
  */
 #include <linux/rds.h>
+#include <linux/sched.h>
 #include <linux/tcp.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
@@ -12,6 +13,9 @@
 #include <net/tcp_states.h>
 
 #include "tcp.h"
+
+/* Connections that are shown under one lock */
+#define INFO_AT_ONCE	32
 
 /* With these a process could write into the connection from elsewhere. */
 static void info_fill_numbers(const struct rds_tcp_sock *ts,
@@ -63,23 +67,53 @@ static void info_put_v4(struct rds_info_sink *sink,
 	rds_info_put(sink, &info);
 }
 
+/* What is shown to whom */
+struct info_dump {
+	struct rds_info_sink	*sink;
+	bool			v4;
+	bool			numbers;
+};
+
+static void info_put(const struct info_dump *d, const struct rds_tcp_sock *ts)
+{
+	struct rds6_info_tcp_socket info;
+
+	info_fill(ts, &info);
+	if (d->numbers)
+		info_fill_numbers(ts, &info);
+	if (!d->v4)
+		rds_info_put(d->sink, &info);
+	else if (ipv6_addr_v4mapped(&info.local_addr))
+		info_put_v4(d->sink, ts, &info);
+}
+
+/* Show some connections.  Returns whether there are more. */
+static bool info_some(struct rds_tcp_net *tn, struct rds_walk *walk,
+		      const struct info_dump *d)
+{
+	unsigned int left = INFO_AT_ONCE;
+	struct list_head *entry = NULL;
+
+	lockdep_assert_held(&tn->lock);
+	while (left-- && (entry = rds_walk_next(walk, &tn->socks)))
+		info_put(d, list_entry(entry, struct rds_tcp_sock, node));
+	return entry;
+}
+
 static void info_visit(struct net *net, struct rds_info_sink *sink, bool v4)
 {
+	const struct info_dump d = { sink, v4, rds_access_sees_all(net) };
 	struct rds_tcp_net *tn = rds_tcp_net(net);
-	bool numbers = rds_access_sees_all(net);
-	struct rds6_info_tcp_socket info;
-	struct rds_tcp_sock *ts;
+	struct rds_walk walk;
 
 	spin_lock_bh(&tn->lock);
-	list_for_each_entry(ts, &tn->socks, node) {
-		info_fill(ts, &info);
-		if (numbers)
-			info_fill_numbers(ts, &info);
-		if (!v4)
-			rds_info_put(sink, &info);
-		else if (ipv6_addr_v4mapped(&info.local_addr))
-			info_put_v4(sink, ts, &info);
+	rds_walk_begin(&walk, &tn->socks);
+	while (info_some(tn, &walk, &d)) {
+		spin_unlock_bh(&tn->lock);
+		cond_resched();
+		spin_lock_bh(&tn->lock);
 	}
+	rds_walk_end(&walk);
 	spin_unlock_bh(&tn->lock);
 }
 

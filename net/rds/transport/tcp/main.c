@@ -57,6 +57,14 @@ static void rds_tcp_stats(struct net *net, u64 *val)
 	}
 }
 
+/* Implements &rds_transport.net_listens */
+static bool net_listens(struct net *net)
+{
+	const struct rds_tcp_net *tn = rds_tcp_net(net);
+
+	return READ_ONCE(tn->listens) && !READ_ONCE(tn->listen_failed);
+}
+
 const struct rds_transport rds_tcp_transport = {
 	.owner		= THIS_MODULE,
 	.name		= "tcp",
@@ -68,10 +76,12 @@ const struct rds_transport rds_tcp_transport = {
 	.nr_stats	= RDS_TCP_NR_STATS,
 	.stat_names	= rds_tcp_stat_names,
 	.addr_local	= rds_tcp_addr_local,
+	.net_listens	= net_listens,
 	.map_tos	= rds_tcp_map_tos,
 	.path_free	= rds_tcp_path_free,
 	.path_connect	= rds_tcp_path_connect,
 	.path_attach	= rds_tcp_path_attach,
+	.path_drain	= rds_tcp_path_drain,
 	.path_close	= rds_tcp_path_close,
 	.path_watch	= rds_tcp_path_watch,
 	.refuse		= rds_tcp_refuse,
@@ -86,7 +96,7 @@ static int __net_init rds_tcp_net_init(struct net *net)
 
 	tn->net = net;
 	spin_lock_init(&tn->lock);
-	INIT_LIST_HEAD(&tn->socks);
+	rds_walk_list_init(&tn->socks);
 	tn->stats = alloc_percpu(struct rds_tcp_stats);
 	if (!tn->stats)
 		return -ENOMEM;

@@ -52,7 +52,7 @@ static void netdev_apply(struct net *net, const struct netdev_news *news)
 	if (!tn || READ_ONCE(netdev_ended))
 		return;
 	spin_lock_bh(&tn->lock);
-	list_for_each_entry(ts, &tn->socks, node) {
+	list_for_each_entry(ts, &tn->socks.entries, node) {
 		if (!!(ts->cut_off & bit) == !news->alive ||
 		    !netdev_concerns(ts, news))
 			continue;

@@ -33,7 +33,10 @@
 #define RX_RUN_MAP	8
 #define RX_RUN_MANY	64
 
-/* State of one run over the queue; @since is 0 up to the first look */
+/*
+ * State of one run over the queue; @since is 0 up to the first look, and @copy
+ * says that processes may write to the present buffer
+ */
 struct rds_tcp_rx {
 	struct rds_tcp_sock	*ts;
 	struct rds_rx_batch	batch;
@@ -41,6 +44,7 @@ struct rds_tcp_rx {
 	unsigned int		kernel;
 	u64			since;
 	bool			stop;
+	bool			copy;
 };
 
 static void rx_die(struct rds_tcp_rx *rx, enum rds_drop_reason why)
@@ -207,8 +211,13 @@ static size_t rx_reference(struct rds_tcp_rx *rx, struct sk_buff *skb,
 	struct rds_tcp_sock *ts = rx->ts;
 	size_t take = min_t(size_t, n, ts->stream.body_left);
 	size_t used;
+	bool done;
 
-	if (!rds_rx_add_skb(ts->inc, skb, off, take, GFP_ATOMIC)) {
+	if (unlikely(rx->copy))
+		done = rds_rx_copy_skb(ts->inc, skb, off, take, GFP_ATOMIC);
+	else
+		done = rds_rx_add_skb(ts->inc, skb, off, take, GFP_ATOMIC);
+	if (!done) {
 		rx_stall(rx);
 		return 0;
 	}
@@ -221,10 +230,9 @@ static size_t rx_reference(struct rds_tcp_rx *rx, struct sk_buff *skb,
 /*
  * Where the link is memory (veth), a fragment can be a page of the sending
  * process, which writes to the page again once this host has acknowledged it
- * (zero-copy send).  Of all pages that arrive here only these have a mapping;
- * they are replaced by copies.  False without memory.
+ * (zero-copy send).  Of all pages that arrive here only these have a mapping.
  */
-static bool rx_own_pages(struct sk_buff *skb)
+static bool rx_is_lent(const struct sk_buff *skb)
 {
 	const struct skb_shared_info *sh = skb_shinfo(skb);
 	struct page *page;
@@ -233,9 +241,25 @@ static bool rx_own_pages(struct sk_buff *skb)
 	for (i = 0; i < sh->nr_frags; i++) {
 		page = skb_frag_page(&sh->frags[i]);
 		if (unlikely(page && page_folio(page)->mapping))
-			return !skb_copy_ubufs(skb, GFP_ATOMIC);
+			return true;
 	}
-	return true;
+	return false;
+}
+
+/*
+ * Replace lent pages by copies.  Those of buffers that GRO has put together may
+ * be shared, and stay: what is taken of them is copied.  False without memory.
+ */
+static bool rx_own_pages(struct rds_tcp_rx *rx, struct sk_buff *skb)
+{
+	struct sk_buff *part;
+
+	rx->copy = false;
+	if (unlikely(skb_has_frag_list(skb))) {
+		skb_walk_frags(skb, part)
+			rx->copy |= rx_is_lent(part);
+	}
+	return rx->copy || !rx_is_lent(skb) || !skb_copy_ubufs(skb, GFP_ATOMIC);
 }
 
 /*
@@ -274,7 +298,7 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb,
 		rx_count(rx, 1);
 	if (rx->stop)
 		return 0;
-	if (!rx_own_pages(skb)) {
+	if (!rx_own_pages(rx, skb)) {
 		rx_stall(rx);
 		return 0;
 	}

@@ -68,9 +68,11 @@ void rds_tcp_release_fin(struct socket *sock)
 			rds_tcp_release_rst(sock);
 			return;
 		}
-		lock_sock(sk);
+		/*
+		 * Without TCP's lock, which may be taken where memory is
+		 * reclaimed: a kernel that tracks references allocates here.
+		 */
 		sk_net_refcnt_upgrade(sk);
-		release_sock(sk);
 		put_net(net);
 	}
 	sock_release(sock);
@@ -106,7 +108,6 @@ struct rds_tcp_sock *rds_tcp_sock_new(struct rds_tcp_net *tn,
 	INIT_LIST_HEAD(&ts->node);
 	rds_stream_init(&ts->stream);
 	INIT_DELAYED_WORK(&ts->retry, rds_tcp_retry);
-	init_waitqueue_head(&ts->wait);
 	atomic_inc(&tn->nr_socks);
 	return ts;
 }

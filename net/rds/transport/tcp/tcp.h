@@ -43,16 +43,15 @@
 
 #include <linux/atomic.h>
 #include <linux/bvec.h>
-#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/spinlock.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include <net/sock.h>
 #include <net/rds/stream.h>
 #include <net/rds/transport.h>
+#include <net/rds/walk.h>
 #include "stats.h"
 
 struct ctl_table;
@@ -119,7 +118,7 @@ struct rds_tcp_net {
 	struct rds_tcp_stats __percpu	*stats;
 	atomic_t			nr_socks;
 	spinlock_t			lock;
-	struct list_head		socks;
+	struct rds_walk_list		socks;
 };
 
 /**
@@ -151,7 +150,8 @@ enum rds_tcp_rx_state {
  * @state_change: sk_state_change before the attach
  * @write_space: sk_write_space before the attach
  * @up: rds_path_up() returned that the path uses this connection
- * @closing: path_close has begun: the path is not reported as lost any more
+ * @closing: the core closes the connection, and is not told that it is lost
+ * @drained: the core does not wait for the end of the peer any more
  * @closed: detached: @retry may not be queued any more
  * @tx_blocked: ->xmit() was blocked, and rds_path_writable() was not called
  * @rx_stalled: bytes are left in TCP's queue, which @retry takes later
@@ -176,7 +176,6 @@ enum rds_tcp_rx_state {
  * @buf: where the next byte of the payload of @inc is copied to
  * @retry: receives and sends what was left; keeps the pace of the SYNs while
  *	this end dials, and that of retransmissions
- * @wait: path_close waits here for the end of the connection
  */
 struct rds_tcp_sock {
 	struct rds_tcp_net	*tn;
@@ -190,6 +189,7 @@ struct rds_tcp_sock {
 
 	bool			up;
 	bool			closing;
+	bool			drained;
 	bool			closed;
 	bool			tx_blocked;
 	bool			rx_stalled;
@@ -212,9 +212,7 @@ struct rds_tcp_sock {
 	enum rds_tcp_rx_state	rx_state;
 	struct rds_incoming	*inc;
 	u8			*buf;
-
 	struct delayed_work	retry;
-	wait_queue_head_t	wait;
 };
 
 /**
@@ -291,6 +289,8 @@ void rds_tcp_netdev_exit(void);
 void rds_tcp_netdev_step(struct rds_tcp_sock *ts);
 
 /* close.c, info.c, sysctl.c */
+unsigned long rds_tcp_path_drain(struct rds_path *path);
+void rds_tcp_look_drained(struct rds_tcp_sock *ts);
 void rds_tcp_path_close(struct rds_path *path, bool graceful);
 void rds_tcp_info_init(void);
 void rds_tcp_info_exit(void);
