@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 UPDATES = $(DESTDIR)/lib/modules/$(RELEASE)/updates
 BIN = $(shell selftests/vm/build-dir.sh)/bin
-NAMES := rds rds_tcp rds_rdma
+NAMES := rds rds_tcp rds_dev rds_rdma
 
 all: modules tools
 
@@ -42,7 +42,7 @@ deps:
 # Two guests at the same time if the machine has at least two processors.
 PLACES = RDS_PARALLEL=$${RDS_PARALLEL:-$$(( $$(nproc) > 1 ? 2 : 1 ))}
 
-# Without CASES: the lines that CI runs each time on 6.12.
+# Without CASES: the lines that CI runs in this turn on 6.12.
 test: deps
 	cases=$${CASES:-$$(selftests/vm/plan.py always 6.12)} && $(PLACES) CASES="$$cases" selftests/vm/run.py
 
@@ -94,7 +94,7 @@ help:
 	@echo 'make install      modules to .../updates/, tools and man pages; DESTDIR=, PREFIX='
 	@echo 'make uninstall    takes them away again; the kernel'"'"'s own modules are used then'
 	@echo 'make demo         two guests, a real file sent from one to the other'
-	@echo 'make test         each part of the product once, in guests, within 20 minutes on 2 processors;'
+	@echo 'make test         each part of the product, in guests, within 30 minutes on 2 processors;'
 	@echo '                  KERNEL=6.12|6.1|7.3|debug|kcsan|cov, CASES="words" for other lines, RDS_LOAD=ci|full'
 	@echo 'make test-all     all lines of a kernel, over an hour'
 	@echo 'make test-harness provokes each kind of failure and sees a run fail'

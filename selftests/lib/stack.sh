@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Load and unload a stack inside a guest. RDS_MODS_ours and RDS_MODS_intree have a word
 # "name:srcversion:build-id" for each module, in load order; RDS_MODS_ours_rdma and
-# RDS_MODS_intree_rdma have the word for rds_rdma. The runner makes the words from the files that
-# the runner puts into /run/rds/mod/<stack>/; "-" stands for a value that a file does not have.
+# RDS_MODS_intree_rdma have those for rds_rdma, and for what ours needs, rds_dev. The runner makes
+# the words from the files that it puts into /run/rds/mod/<stack>/; "-" stands for a value that a
+# file does not have.
 
 # stack_files ours|intree: print the words of all modules of the stack
 stack_files() {
@@ -50,14 +51,20 @@ load_stack() {
 	[ -n "${_all# }" ] || { echo "# no modules of stack $_stack here"; return 1; }
 	if [ $# = 0 ]; then
 		for _w in $_all; do
-			[ "${_w%%:*}" = rds_rdma ] || load_module "$_stack" "$_w" || return 1
+			case "$_w" in
+			rds_rdma:*|rds_dev:*) ;;
+			*) load_module "$_stack" "$_w" || return 1 ;;
+			esac
 		done
 		return 0
 	fi
 	for _want in "$@"; do
 		_found=
 		for _w in $_all; do
-			[ "${_w%%:*}" != "$_want" ] || _found=$_w
+			case "$_want:$_w" in
+			rds_rdma:rds_dev:*) load_module "$_stack" "$_w" || return 1 ;;
+			"$_want:$_want:"*) _found=$_w ;;
+			esac
 		done
 		[ -n "$_found" ] || { echo "# no $_want in stack $_stack"; return 1; }
 		load_module "$_stack" "$_found" || return 1

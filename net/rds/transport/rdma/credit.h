@@ -15,38 +15,50 @@
 /**
  * struct rds_rdma_credit - credits of one connection
  * @on: both ends offered credits, and frames need them
+ * @single: the peer offered one receive, which messages use as well
  * @send: frames that this end may still send
  * @posted: receives posted here that the peer has not been told of
  */
 struct rds_rdma_credit {
 	bool	on;
+	bool	single;
 	u32	send;
 	u32	posted;
 };
 
 /*
- * Take credits for up to @want frames.  The last credit is taken only for a
- * frame that can grant credits (@posted is not 0), so that two ends cannot
- * starve each other.  Returns how many.
+ * Take a credit for a frame that only acknowledges, and that a peer handles
+ * also while it waits for a reader (defer.c).  The last credit is for a frame
+ * that grants credits (@posted is not 0), so that two ends cannot starve each
+ * other.
  */
-static inline u32 rds_rdma_credit_take(struct rds_rdma_credit *c, u32 want)
+static inline bool rds_rdma_credit_take_last(struct rds_rdma_credit *c)
 {
-	u32 can = c->send;
-
 	if (!c->on)
-		return want;
-	if (can && !c->posted)
-		can--;
-	if (want > can)
-		want = can;
-	c->send -= want;
-	return want;
+		return true;
+	if (c->send <= !c->posted)
+		return false;
+	c->send--;
+	return true;
 }
 
 /* Whether rds_rdma_credit_take() would give a credit. */
 static inline bool rds_rdma_credit_some(const struct rds_rdma_credit *c)
 {
-	return !c->on || c->send > !c->posted;
+	return !c->on || c->send > (c->single ? !c->posted : 1);
+}
+
+/*
+ * Take a credit for a frame with a message, which may wait at the peer: the
+ * last credit is not for such frames.
+ */
+static inline bool rds_rdma_credit_take(struct rds_rdma_credit *c)
+{
+	bool some = rds_rdma_credit_some(c);
+
+	if (some && c->on)
+		c->send--;
+	return some;
 }
 
 /* Whether the next header has credits to grant. */

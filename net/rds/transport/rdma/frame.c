@@ -8,7 +8,9 @@
  * Documentation/rdma.rst, "Joined messages".  In a joined frame only the first
  * header's acknowledgement and credit count.
  *
- * All of it runs in completion context, for one frame at a time.  An invalid
+ * One context at a time takes frames in (defer.c).  When a message has filled
+ * the socket of a reader, the core makes the path wait; then that context
+ * closes the intake, and the rest of a joined frame waits as well.  An invalid
  * frame fails the connection, and no later frame is taken in.
  */
 #include <linux/mm.h>
@@ -22,7 +24,10 @@
  * @seq: number of the last message that the frame completes, or 0
  * @ack_required: a message that the frame completes asks for acknowledgement
  * @frames: number of full frames of the message that the frame begins, or 0
- * @acked: the frame acknowledged messages that were not acknowledged before
+ * @held: the path has to wait for a reader
+ * @rest: messages of the frame are not delivered, and wait
+ * @acked: number of the last message that the frame acknowledged, or 0 if all
+ *	were acknowledged before
  * @writable: xmit waited for credits that the frame granted
  * @fill: receives lack pages
  */
@@ -31,7 +36,9 @@ struct frame_result {
 	u64			seq;
 	bool			ack_required;
 	unsigned int		frames;
-	bool			acked;
+	bool			held;
+	bool			rest;
+	u64			acked;
 	bool			writable;
 	bool			fill;
 };
@@ -62,7 +69,8 @@ static bool frame_store(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
 		return true;
 	}
 	get_page(r->page);
-	if (!rds_rx_add_page(conn->rx.inc, r->page, 0, pay, PAGE_SIZE)) {
+	if (!rds_rx_add_page(conn->rx.inc, r->page, 0, pay,
+			     PAGE_SIZE << rds_rdma_recv_order(conn))) {
 		put_page(r->page);
 		return false;
 	}
@@ -79,6 +87,7 @@ static void frame_deliver(struct rds_rdma_conn *conn, struct frame_result *res)
 	rds_rdma_count(conn, ib_rx_total_incs);
 	rds_rx_begin(&batch, conn->path);
 	rds_rx_deliver(&batch, inc, &conn->rx.inc_hdr);
+	res->held = rds_rx_is_held(&batch, false);
 	rds_rx_end(&batch);
 	frame_complete(res, &conn->rx.inc_hdr);
 }
@@ -118,7 +127,7 @@ static enum rds_drop_reason frame_message(struct rds_rdma_conn *conn,
  * Add the payload of a joined message: copied, or as a reference to the page.
  */
 static bool joined_store(struct rds_rdma_recv *r, struct rds_incoming *inc,
-			 u32 off, u32 len, bool *lent)
+			 u32 off, u32 len)
 {
 	void *buf = rds_rx_buffer(inc);
 
@@ -127,17 +136,38 @@ static bool joined_store(struct rds_rdma_recv *r, struct rds_incoming *inc,
 		return true;
 	}
 	get_page(r->page);
-	if (!rds_rx_add_page(inc, r->page, off, len, PAGE_SIZE)) {
+	if (!rds_rx_add_page(inc, r->page, off, len,
+			     PAGE_SIZE << rds_rdma_recv_order(r->conn))) {
 		put_page(r->page);
 		return false;
 	}
-	*lent = true;
+	r->lent = true;
+	return true;
+}
+
+/* Deliver one message of a joined frame; false without memory. */
+static bool joined_message(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+			   struct rds_rx_batch *batch,
+			   const struct rds_rdma_joined *it,
+			   struct frame_result *res)
+{
+	struct rds_incoming *inc = rds_rx_alloc(conn->path, it->len, false,
+						GFP_ATOMIC);
+
+	if (unlikely(!inc || !joined_store(r, inc, it->off, it->len))) {
+		rds_rx_free(inc);
+		return false;
+	}
+	rds_rdma_count(conn, ib_rx_total_incs);
+	rds_rdma_count(conn, rdma_rx_joined);
+	rds_rx_deliver(batch, inc, it->h);
+	frame_complete(res, it->h);
 	return true;
 }
 
 /*
- * Take in a frame of several messages.  @h is its first header, the page has
- * the rest.
+ * Take in a frame of several messages, or the rest of it.  @h is its first
+ * header, the page has what follows.
  */
 static enum rds_drop_reason frame_joined(struct rds_rdma_conn *conn,
 					 struct rds_rdma_recv *r,
@@ -145,31 +175,28 @@ static enum rds_drop_reason frame_joined(struct rds_rdma_conn *conn,
 					 struct frame_result *res)
 {
 	struct rds_rdma_joined it;
-	struct rds_incoming *inc;
 	struct rds_rx_batch batch;
 	enum rds_drop_reason why;
-	bool lent = false;
+	unsigned int i = 0;
 
 	rds_rx_begin(&batch, conn->path);
 	why = rds_rdma_joined_first(&it, h, page_address(r->page), r->bytes);
 	while (likely(why == RDS_DROP_NONE)) {
-		inc = rds_rx_alloc(conn->path, it.len, false, GFP_ATOMIC);
-		if (unlikely(!inc ||
-			     !joined_store(r, inc, it.off, it.len, &lent))) {
-			rds_rx_free(inc);
-			why = RDS_DROP_NO_MEMORY;
-			break;
+		if (i++ >= r->joined) {
+			if (!joined_message(conn, r, &batch, &it, res)) {
+				why = RDS_DROP_NO_MEMORY;
+				break;
+			}
+			r->joined = i;
+			res->held = rds_rx_is_held(&batch, false);
 		}
-		rds_rdma_count(conn, ib_rx_total_incs);
-		rds_rdma_count(conn, rdma_rx_joined);
-		rds_rx_deliver(&batch, inc, it.h);
-		frame_complete(res, it.h);
-		if (rds_rdma_joined_last(&it))
+		res->rest = !rds_rdma_joined_last(&it);
+		if (res->held || !res->rest)
 			break;
 		why = rds_rdma_joined_next(&it);
 	}
 	rds_rx_end(&batch);
-	if (lent)
+	if (r->lent && !res->rest)
 		rds_rdma_page_lend(r);
 	return why;
 }
@@ -192,60 +219,81 @@ static void frame_header(struct rds_rdma_conn *conn,
 			return;
 		}
 		conn->rx.ack = ack;
-		res->acked = true;
+		res->acked = ack;
 	}
+	if (conn->blocked & RDS_RDMA_NO_CREDIT &&
+	    rds_rdma_credit_some(&conn->credit)) {
+		conn->blocked = 0;
+		res->writable = true;
+	}
+}
+
+/* Post the receive of a frame again; false if the device refused. */
+static bool frame_again(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+			const struct frame_result *res)
+{
+	if (unlikely(res->rest))
+		return true;
+	r->lent = false;
+	if (likely(!conn->id.dev->props.recv_one))
+		ib_dma_sync_single_for_device(conn->id.dev->ib,
+					      r->sge[RDS_RDMA_RECV_HDR].addr,
+					      RDS_RDMA_HDR, DMA_FROM_DEVICE);
+	return rds_rdma_recv_again(conn, r, res->frames);
 }
 
 /*
  * Finish a frame, under one hold of tx_lock: take over its header, post its
- * receive again, and send an acknowledgement if one is due.
+ * receive again unless some of it waits, and send an acknowledgement if one is
+ * due.
  */
 static void frame_finish(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
 			 const struct rds_wire_header *h,
 			 struct frame_result *res)
 {
 	spin_lock(&conn->tx_lock);
-	rds_rdma_cq_turn(conn, true, 1);
-	frame_header(conn, h, res);
-	ib_dma_sync_single_for_device(conn->dev->ib,
-				      r->sge[RDS_RDMA_RECV_HDR].addr,
-				      RDS_RDMA_HDR, DMA_FROM_DEVICE);
-	if (res->seq)
+	rds_dev_cq_turn(&conn->cq, true, 1);
+	if (!r->heard)
+		frame_header(conn, h, res);
+	r->heard = true;
+	if (res->seq) {
 		conn->ack_seq = res->seq;
+		rds_rdma_ack_later(conn);
+	}
 	if (res->ack_required)
 		conn->ack_due = true;
-	if (!rds_rdma_recv_again(conn, r, res->frames) ||
-	    !rds_rdma_ack_try(conn))
+	if (unlikely(res->held))
+		rds_rdma_defer_hold(conn, res->rest ? r : NULL);
+	if (!frame_again(conn, r, res) || !rds_rdma_ack_try(conn))
 		res->why = RDS_DROP_SEND_ERROR;
-	if (conn->blocked & RDS_RDMA_NO_CREDIT &&
-	    rds_rdma_credit_some(&conn->credit)) {
-		conn->blocked = 0;
-		res->writable = true;
-	}
 	res->fill = rds_rdma_recv_missing(conn);
 	spin_unlock(&conn->tx_lock);
 }
 
 /*
  * Give the receive a page again, unless the ring shrinks or there is no memory.
+ * While frames wait for a reader the ring does not shrink: see
+ * recv_may_shrink().
  */
 static void frame_repage(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 {
-	/* Only this context lowers rx.posted, so the test needs no lock. */
-	if (READ_ONCE(conn->rx.posted) + READ_ONCE(conn->rx.nr_ready) >
-	    READ_ONCE(conn->rx.target))
+	/*
+	 * A guess is enough without the lock: if two contexts give up too many
+	 * pages, rds_rdma_recv_fill() follows.
+	 */
+	if (!READ_ONCE(conn->rx.nr_waiting) &&
+	    READ_ONCE(conn->rx.posted) + READ_ONCE(conn->rx.nr_ready) >
+		    READ_ONCE(conn->rx.target))
 		rds_rdma_page_free(r);
 	else if (!r->page)
 		rds_rdma_page_add(r, GFP_ATOMIC);
 	else
-		ib_dma_sync_single_for_device(conn->dev->ib,
-					      r->sge[RDS_RDMA_RECV_PAGE].addr,
-					      RDS_RDMA_FRAG, DMA_FROM_DEVICE);
+		rds_rdma_page_sync(r);
 }
 
 static void frame_invalidated(struct rds_rdma_conn *conn, u32 rkey)
 {
-	rds_rdma_mr_invalidated(conn->dev, rkey);
+	rds_dev_mr_invalidated(conn->id.dom, rkey);
 	rds_mr_invalidated(conn->path, rkey);
 }
 
@@ -268,49 +316,160 @@ static enum rds_drop_reason frame_payload(struct rds_rdma_conn *conn,
 	}
 }
 
-void rds_rdma_frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
+/*
+ * Let the processor read a frame.  A header that came in one piece with its
+ * payload is copied to where other receives have theirs: the page may go to a
+ * message, and the header is read until the receive is posted again.
+ */
+static void frame_sync(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
 {
-	struct frame_result res = { .why = RDS_DROP_BAD_FRAME };
-	const struct rds_wire_header *h = rds_rdma_recv_hdr(r);
+	const struct ib_sge *hdr = &r->sge[RDS_RDMA_RECV_HDR],
+			    *page = &r->sge[RDS_RDMA_RECV_PAGE];
+	struct ib_device *ib = conn->id.dev->ib;
 
+	if (unlikely(conn->id.dev->props.recv_one)) {
+		ib_dma_sync_single_for_cpu(ib, page->addr, r->bytes,
+					   DMA_FROM_DEVICE);
+		memcpy(&conn->rx.hdr[r - conn->rx.recvs],
+		       page_address(r->page) - RDS_RDMA_HDR, RDS_RDMA_HDR);
+		return;
+	}
+	ib_dma_sync_single_for_cpu(ib, hdr->addr, RDS_RDMA_HDR,
+				   DMA_FROM_DEVICE);
+	if (r->bytes > RDS_RDMA_HDR)
+		ib_dma_sync_single_for_cpu(ib, page->addr,
+					   r->bytes - RDS_RDMA_HDR,
+					   DMA_FROM_DEVICE);
+}
+
+/*
+ * A frame has arrived, and is the processor's to read.  Returns why it is not
+ * usable.
+ */
+static enum rds_drop_reason frame_check(struct rds_rdma_conn *conn,
+					struct rds_rdma_recv *r,
+					const struct rds_wire_header *h)
+{
 	if (r->retired)
 		frame_invalidated(conn, r->retired);
 	if (r->bytes < RDS_RDMA_HDR)
-		goto fail;
-	ib_dma_sync_single_for_cpu(conn->dev->ib,
-				   r->sge[RDS_RDMA_RECV_HDR].addr, RDS_RDMA_HDR,
-				   DMA_FROM_DEVICE);
-	if (r->bytes > RDS_RDMA_HDR)
-		ib_dma_sync_single_for_cpu(conn->dev->ib,
-					   r->sge[RDS_RDMA_RECV_PAGE].addr,
-					   r->bytes - RDS_RDMA_HDR,
-					   DMA_FROM_DEVICE);
-	if (h->csum && rds_rdma_hdr_sum(h) != 0xffff) {
-		res.why = RDS_DROP_BAD_CSUM;
-		goto fail;
-	}
-	res.why = frame_payload(conn, r, h, &res);
-	if (unlikely(res.why != RDS_DROP_NONE))
-		goto fail;
-	rds_rdma_count(conn, ib_rx_total_frags);
-	if (unlikely(conn->silent))
-		rds_rdma_conn_heard(conn);
-	frame_repage(conn, r);
-	frame_finish(conn, r, h, &res);
-	if (res.acked)
-		rds_path_acked(conn->path, conn->rx.ack);
-	if (res.writable)
+		return RDS_DROP_BAD_FRAME;
+	frame_sync(conn, r);
+	return h->csum && rds_rdma_hdr_sum(h) != 0xffff ? RDS_DROP_BAD_CSUM :
+							  RDS_DROP_NONE;
+}
+
+/* Tell the core what the header of a frame says. */
+static void frame_report(struct rds_rdma_conn *conn,
+			 const struct frame_result *res)
+{
+	if (res->acked)
+		rds_path_acked(conn->path, res->acked);
+	if (res->writable)
 		rds_path_writable(conn->path);
-	if (unlikely(res.fill)) {
+}
+
+static void frame_fail(struct rds_rdma_conn *conn,
+		       const struct rds_rdma_recv *r, enum rds_drop_reason why)
+{
+	net_info_ratelimited("rds_rdma: frame from %pI6c of %u bytes not usable: %s\n",
+			     &conn->path->addr->faddr, r->bytes,
+			     rds_drop_name(why));
+	rds_rdma_conn_fail(conn, why);
+}
+
+/* What is left when the messages of a frame are delivered, or have to wait */
+static bool frame_end(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+		      const struct rds_wire_header *h, struct frame_result *res)
+{
+	if (unlikely(conn->id.silent))
+		rds_dev_id_heard(&conn->id);
+	if (likely(!res->rest)) {
+		rds_rdma_count(conn, ib_rx_total_frags);
+		frame_repage(conn, r);
+	}
+	frame_finish(conn, r, h, res);
+	frame_report(conn, res);
+	if (unlikely(res->fill)) {
 		rds_rdma_count(conn, ib_rx_refill_from_cq);
 		if (!rds_rdma_recv_fill(conn, GFP_ATOMIC))
 			rds_rdma_data_kick(conn);
 	}
+	return likely(res->why == RDS_DROP_NONE);
+}
+
+bool rds_rdma_frame_in(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
+{
+	const struct rds_wire_header *h = rds_rdma_recv_hdr(r);
+	struct frame_result res = { .why = RDS_DROP_NONE };
+
+	if (likely(!r->heard))
+		res.why = frame_check(conn, r, h);
 	if (likely(res.why == RDS_DROP_NONE))
+		res.why = frame_payload(conn, r, h, &res);
+	if (likely(res.why == RDS_DROP_NONE) &&
+	    likely(frame_end(conn, r, h, &res)))
+		return !res.held;
+	frame_fail(conn, r, res.why);
+	return false;
+}
+
+/*
+ * Take over the header of a frame whose messages wait.  False if the intake
+ * was opened meanwhile.
+ */
+static bool frame_wait(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
+		       const struct rds_wire_header *h,
+		       struct frame_result *res)
+{
+	bool waits;
+
+	spin_lock(&conn->tx_lock);
+	waits = rds_rdma_defer_put(conn, r);
+	if (waits) {
+		rds_dev_cq_turn(&conn->cq, true, 1);
+		frame_header(conn, h, res);
+		r->heard = true;
+		if (!rds_rdma_recv_free(conn))
+			rds_rdma_count(conn, ib_rx_ring_empty);
+		if (res->why == RDS_DROP_NONE && !rds_rdma_ack_try(conn))
+			res->why = RDS_DROP_SEND_ERROR;
+	}
+	spin_unlock(&conn->tx_lock);
+	return waits;
+}
+
+void rds_rdma_frame_hear(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
+{
+	const struct rds_wire_header *h = rds_rdma_recv_hdr(r);
+	struct frame_result res = { .why = frame_check(conn, r, h) };
+	u32 pay = r->bytes - RDS_RDMA_HDR;
+
+	if (res.why != RDS_DROP_NONE) {
+		frame_fail(conn, r, res.why);
 		return;
-fail:
-	net_info_ratelimited("rds_rdma: frame from %pI6c of %u bytes not usable: %s\n",
-			     &conn->path->addr->faddr, r->bytes,
-			     rds_drop_name(res.why));
-	rds_rdma_conn_fail(conn, res.why);
+	}
+	r->retired = 0;
+	if (rds_rdma_frame_kind(h, pay, false, false) == RDS_RDMA_FRAME_ACK) {
+		rds_rdma_count(conn, ib_ack_received);
+		frame_end(conn, r, h, &res);
+	} else if (frame_wait(conn, r, h, &res)) {
+		frame_report(conn, &res);
+	} else {
+		rds_rdma_frame_in(conn, r);
+		return;
+	}
+	if (res.why != RDS_DROP_NONE)
+		frame_fail(conn, r, res.why);
+}
+
+bool rds_rdma_frame_is_held(struct rds_rdma_conn *conn)
+{
+	struct rds_rx_batch batch;
+	bool held;
+
+	rds_rx_begin(&batch, conn->path);
+	held = rds_rx_is_held(&batch, false);
+	rds_rx_end(&batch);
+	return held;
 }

@@ -8,7 +8,6 @@
 #include <net/net_namespace.h>
 
 #include "data.h"
-#include "devlayer.h"
 #include "rdma.h"
 
 struct info_walk {
@@ -20,22 +19,20 @@ struct info_walk {
 static void info_fill(const struct rds_rdma_conn *conn,
 		      struct rds6_info_rdma_connection *info)
 {
-	const struct rds_rdma_mr_pool *large = &conn->dev->pools[1];
+	const struct rds_dev_mr_pool *large = &conn->id.dom->pools[1];
 	const struct sa_path_rec *rec;
 
 	memset(info, 0, sizeof(*info));
 	info->src_addr = conn->path->addr->laddr;
 	info->dst_addr = conn->path->addr->faddr;
 	info->tos = conn->path->addr->tos;
-	if (!READ_ONCE(conn->up) || !conn->id)
-		return;
-	rdma_read_gids(conn->id, (union ib_gid *)info->src_gid,
+	rdma_read_gids(conn->id.cm_id, (union ib_gid *)info->src_gid,
 		       (union ib_gid *)info->dst_gid);
-	rec = conn->id->route.path_rec;
+	rec = conn->id.cm_id->route.path_rec;
 	if (rec)
 		info->sl = rec->sl;
-	info->max_send_wr = RDS_RDMA_SEND_SLOTS;
-	info->max_recv_wr = RDS_RDMA_RECV_MAX;
+	info->max_send_wr = conn->lim.send_slots;
+	info->max_recv_wr = conn->lim.recv_max;
 	info->max_send_sge = RDS_RDMA_SEND_SGE;
 	info->rdma_mr_max = large->max;
 	info->rdma_mr_size = large->pages;
@@ -63,12 +60,13 @@ static void info_put_v4(struct rds_info_sink *sink,
 	rds_info_put(sink, &info);
 }
 
-static void info_conn(struct rds_rdma_conn *conn, void *arg)
+static void info_conn(struct rds_dev_id *id, void *arg)
 {
+	struct rds_rdma_conn *conn = container_of(id, struct rds_rdma_conn, id);
 	struct rds6_info_rdma_connection info;
 	struct info_walk *w = arg;
 
-	if (conn->is_twin || !READ_ONCE(conn->up) || !conn->path ||
+	if (conn->is_twin || !rds_dev_id_is_up(&conn->id) || !conn->path ||
 	    !net_eq(conn->path->net, w->net))
 		return;
 	if (w->v4 && !ipv6_addr_v4mapped(&conn->path->addr->laddr))
@@ -80,23 +78,23 @@ static void info_conn(struct rds_rdma_conn *conn, void *arg)
 		rds_info_put(w->sink, &info);
 }
 
-static void info_dev(struct rds_rdma_dev *dev, void *arg)
+static void info_domain(struct rds_dev_domain *dom, void *arg)
 {
-	rds_rdma_dev_each_conn(dev, info_conn, arg);
+	rds_dev_domain_each_id(dom, info_conn, arg);
 }
 
 static void info_v4(struct net *net, struct rds_info_sink *sink)
 {
 	struct info_walk w = { .net = net, .sink = sink, .v4 = true };
 
-	rds_rdma_dev_each(info_dev, &w);
+	rds_dev_each_domain(&rds_rdma_user, info_domain, &w);
 }
 
 static void info_v6(struct net *net, struct rds_info_sink *sink)
 {
 	struct info_walk w = { .net = net, .sink = sink };
 
-	rds_rdma_dev_each(info_dev, &w);
+	rds_dev_each_domain(&rds_rdma_user, info_domain, &w);
 }
 
 int rds_rdma_info_init(void)

@@ -9,12 +9,15 @@
  * blocked, and nothing behind it is posted.
  *
  * Where a READ needs a key for the memory it goes to (iWARP), it is one work
- * request with one key.  Memory that one key cannot describe is replaced by
- * bounce pages, which are copied when the key has ended.
+ * request with one key, which a work request ahead of it makes and the READ
+ * ends; both are posted together.  So xmit waits for no registrar.  Memory that
+ * one key cannot describe is replaced by bounce pages, which are copied when
+ * the key has ended.  A key whose READ fails is freed with the connection.
  *
  * Where a WRITE completes early (iWARP), a READ of one byte under the same rkey
  * follows, which the peer answers after it has placed the data before; the
- * WRITE is done when that READ is.
+ * WRITE is done when that READ is.  The key of the memory that these READs go
+ * to is made ahead of the first WRITE and lives as long as the connection.
  *
  * Frames that must follow an operation: the device holds them back by
  * IB_SEND_FENCE, and on iWARP xmit does, counted by op_fenced.  On iWARP xmit
@@ -26,6 +29,12 @@
  * The first completion with an error gives an operation its status.  It is a
  * success if all completions are; it is dropped if the queue pair is destroyed
  * before all have come.
+ *
+ * A device may refuse an operation when it is posted, also one that it has
+ * announced, as some do with atomic operations.  Nothing has happened then, and
+ * the operation ends alone: its message, which would tell the peer of it, is
+ * not sent (rds_tx_request.silent), and the connection goes on.  A device that
+ * has refused an atomic operation counts as one without.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -43,7 +52,7 @@ static void op_unmap(struct rds_rdma_op *rop)
 	unsigned int i;
 
 	for (i = 0; i < rop->nr_sge && !rop->sink; i++)
-		ib_dma_unmap_page(rop->conn->dev->ib, rop->sge[i].addr,
+		ib_dma_unmap_page(rop->conn->id.dev->ib, rop->sge[i].addr,
 				  rop->sge[i].length, rop->dir);
 }
 
@@ -96,7 +105,7 @@ static void op_finish(void *arg)
 	spin_lock_bh(&conn->tx_lock);
 	conn->op_fenced -= rop->fenced;
 	wake = conn->blocked & RDS_RDMA_NO_OP && !conn->op_fenced &&
-	       !conn->ending;
+	       !rds_dev_id_ends(&conn->id);
 	if (wake)
 		conn->blocked = 0;
 	spin_unlock_bh(&conn->tx_lock);
@@ -116,11 +125,12 @@ static void op_finish(void *arg)
 
 void rds_rdma_op_end(struct rds_rdma_op *rop)
 {
-	struct rds_rdma_mr *sink = rop->sink;
-
 	op_unmap(rop);
-	if (sink)
-		rds_rdma_mr_dereg_later(sink, op_finish, rop);
+	/* A READ that succeeds has ended the key. */
+	if (rop->sink)
+		rds_dev_sink_put_later(rop->sink,
+				       rop->status == RDS_OP_SUCCESS,
+				       op_finish, rop);
 	else
 		op_finish(rop);
 }
@@ -128,14 +138,14 @@ void rds_rdma_op_end(struct rds_rdma_op *rop)
 static bool op_add_sge(struct rds_rdma_op *rop, struct page *page,
 		       unsigned int off, u32 len)
 {
-	struct ib_device *ib = rop->conn->dev->ib;
+	struct ib_device *ib = rop->conn->id.dev->ib;
 	struct ib_sge *sge = &rop->sge[rop->nr_sge];
 
 	sge->addr = ib_dma_map_page(ib, page, off, len, rop->dir);
 	if (ib_dma_mapping_error(ib, sge->addr))
 		return false;
 	sge->length = len;
-	sge->lkey = rop->conn->dev->pd->local_dma_lkey;
+	sge->lkey = rop->conn->id.dom->pd->local_dma_lkey;
 	rop->nr_sge++;
 	return true;
 }
@@ -177,14 +187,13 @@ static int op_sink_key(struct rds_rdma_op *rop, const struct bio_vec *bv,
 {
 	int ret;
 
-	ret = rds_rdma_mr_reg(rop->conn->dev, bv, nr, rop->op->bytes,
-			      IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
-			      DMA_FROM_DEVICE, false, &rop->sink);
+	ret = rds_dev_sink_take(rop->conn->id.dom, bv, nr, rop->op->bytes,
+				&rop->sink);
 	if (ret)
 		return ret;
-	rop->sge[0].addr = rds_rdma_mr_iova(rop->sink);
+	rop->sge[0].addr = rds_dev_mr_iova(rop->sink);
 	rop->sge[0].length = rop->op->bytes;
-	rop->sge[0].lkey = rds_rdma_mr_lkey(rop->sink);
+	rop->sge[0].lkey = rds_dev_mr_lkey(rop->sink);
 	rop->nr_sge = 1;
 	return 0;
 }
@@ -218,7 +227,7 @@ static bool op_one_key(const struct rds_rdma_op *rop)
 	unsigned int i;
 
 	if (mem->bytes != rop->op->bytes ||
-	    mem->nr > rop->conn->dev->props.max_fr_pages)
+	    mem->nr > rop->conn->id.dev->props.max_fr_pages)
 		return false;
 	for (i = 0; i < mem->nr; i++) {
 		if ((i && mem->bv[i].bv_offset % PAGE_SIZE) ||
@@ -241,7 +250,7 @@ static int op_sink(struct rds_rdma_op *rop)
 	return ret;
 }
 
-/* Make the key of the byte that confirming READs go to. */
+/* Prepare the key of the byte that confirming READs go to. */
 static int op_confirm_key(struct rds_rdma_conn *conn)
 {
 	struct bio_vec bv;
@@ -253,17 +262,14 @@ static int op_confirm_key(struct rds_rdma_conn *conn)
 	if (!conn->confirm_page)
 		return -ENOMEM;
 	bvec_set_page(&bv, conn->confirm_page, 8, 0);
-	return rds_rdma_mr_reg(conn->dev, &bv, 1, 8,
-			       IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
-			       DMA_FROM_DEVICE, false, &conn->confirm);
+	return rds_dev_sink_take(conn->id.dom, &bv, 1, 8, &conn->confirm);
 }
 
 /* Prepare one operation; op_destroy() undoes it. */
-static int op_create(struct rds_rdma_conn *conn,
-		     const struct rds_tx_request *req,
+static int op_create(struct rds_rdma_conn *conn, struct rds_tx_request *req,
 		     struct rds_tx_operation *op, struct rds_rdma_op **out)
 {
-	const struct rds_rdma_props *props = &conn->dev->props;
+	const struct rds_dev_props *props = &conn->id.dev->props;
 	struct rds_rdma_op *rop;
 	int ret = 0;
 
@@ -278,12 +284,13 @@ static int op_create(struct rds_rdma_conn *conn,
 	rop->cqe.done = rds_rdma_op_done;
 	rop->conn = conn;
 	rop->op = op;
+	rop->req = req;
 	/*
 	 * With a peer that takes no READs and atomic operations this one would
 	 * wait forever.  An iWARP peer need not say how many it takes (RFC
 	 * 6581, section 5).
 	 */
-	if (op->kind != RDS_OP_WRITE && !conn->cm.initiator_depth &&
+	if (op->kind != RDS_OP_WRITE && !conn->id.initiator_depth &&
 	    !props->iwarp)
 		return -EOPNOTSUPP;
 	rop->dir = op->kind == RDS_OP_WRITE ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
@@ -304,8 +311,9 @@ static void op_destroy(struct rds_rdma_op *rop)
 	if (!rop)
 		return;
 	op_unmap(rop);
+	/* Nobody has made the key. */
 	if (rop->sink)
-		rds_rdma_mr_dereg(rop->sink);
+		rds_dev_sink_put(rop->sink, true);
 	op_free(rop);
 }
 
@@ -340,7 +348,7 @@ int rds_rdma_ops_prepare(struct rds_rdma_conn *conn, struct rds_tx_request *req)
 	 * This error is of the connection: the message may be sent over another
 	 * one.
 	 */
-	if (READ_ONCE(conn->ending))
+	if (rds_dev_id_ends(&conn->id))
 		return -EIO;
 	ret = op_create(conn, req, req->rdma, &rdma);
 	if (!ret)
@@ -354,30 +362,73 @@ int rds_rdma_ops_prepare(struct rds_rdma_conn *conn, struct rds_tx_request *req)
 	}
 	op_destroy(rdma);
 	op_destroy(atomic);
-	/*
-	 * -EINTR: the transmitting process was killed, which is no fault of the
-	 * operation.
-	 */
-	if ((ret == -EAGAIN || ret == -ENOMEM || ret == -ENOSPC ||
-	     ret == -EINTR) &&
-	    !READ_ONCE(conn->ending) && conn->op_retries++ < OP_RETRIES) {
+	if ((ret == -EAGAIN || ret == -ENOMEM || ret == -ENOSPC) &&
+	    !rds_dev_id_ends(&conn->id) && conn->op_retries++ < OP_RETRIES) {
 		spin_lock_bh(&conn->tx_lock);
 		conn->blocked |= RDS_RDMA_NO_MEM;
 		spin_unlock_bh(&conn->tx_lock);
 		rds_rdma_data_kick(conn);
 		return -EAGAIN;
 	}
-	if (READ_ONCE(conn->ending) || ret == -ENODEV)
+	if (rds_dev_id_ends(&conn->id))
 		return -EIO;
 	req->posted = true;
+	req->silent = true;
 	op_refuse(conn, req->rdma);
 	op_refuse(conn, req->atomic);
-	return -EIO;
+	return 0;
+}
+
+/* A device refuses what it has announced: remember that. */
+static void op_not_supported(struct rds_dev *dev,
+			     const struct rds_tx_operation *op)
+{
+	if (op->kind != RDS_OP_FADD && op->kind != RDS_OP_CSWP)
+		return;
+	if (!op->masked)
+		rds_dev_no_atomics(dev);
+	WRITE_ONCE(dev->props.masked, false);
+}
+
+/* Whether the device has nothing of the operations of a message */
+static bool op_all_pending(const struct rds_rdma_conn *conn,
+			   const struct rds_tx_request *req)
+{
+	unsigned int n = !!req->rdma + !!req->atomic;
+	const struct rds_rdma_op *rop;
+
+	list_for_each_entry(rop, &conn->op_pending, pending)
+		n -= !rop->wrs;
+	return !n;
+}
+
+bool rds_rdma_ops_refused(struct rds_rdma_conn *conn)
+	__must_hold(&conn->tx_lock)
+{
+	struct rds_rdma_op *rop, *next;
+	LIST_HEAD(refused);
+
+	lockdep_assert_held(&conn->tx_lock);
+	rop = list_first_entry(&conn->op_pending, struct rds_rdma_op, pending);
+	if (!op_all_pending(conn, rop->req))
+		return false;
+	op_not_supported(conn->id.dev, rop->op);
+	rop->req->silent = true;
+	list_splice_init(&conn->op_pending, &refused);
+	list_for_each_entry(rop, &refused, pending) {
+		rop->status = RDS_OP_OTHER_ERROR;
+		rop->ending = true;
+	}
+	spin_unlock_bh(&conn->tx_lock);
+	list_for_each_entry_safe(rop, next, &refused, pending)
+		rds_rdma_op_end(rop);
+	spin_lock_bh(&conn->tx_lock);
+	return true;
 }
 
 /*
- * End all operations.  The queue pair is drained, so no completion comes any
- * more.
+ * End all operations.  The queue pair is destroyed, so no completion comes any
+ * more, and no key is made.
  */
 void rds_rdma_ops_stop(struct rds_rdma_conn *conn)
 {
@@ -401,7 +452,7 @@ void rds_rdma_ops_stop(struct rds_rdma_conn *conn)
 	spin_lock_bh(&conn->tx_lock);
 	spin_unlock_bh(&conn->tx_lock);
 	if (conn->confirm)
-		rds_rdma_mr_dereg(conn->confirm);
+		rds_dev_sink_put(conn->confirm, false);
 	conn->confirm = NULL;
 	if (conn->confirm_page)
 		__free_page(conn->confirm_page);

@@ -18,6 +18,7 @@
  * @cqe: completion of each work request of the operation
  * @conn: connection of the operation
  * @op: operation of the core, counted
+ * @req: operations of the message, valid while this is on @pending
  * @status: status of the first completion with an error, else RDS_OP_SUCCESS
  * @dir: direction of the DMA mapping
  * @fenced: the operation is counted in rds_rdma_conn.op_fenced
@@ -26,7 +27,8 @@
  * @wrs: number of work requests that the device has
  * @next: first entry of @sge that is not posted
  * @done: bytes posted
- * @sink: key of the memory a READ goes to, or NULL
+ * @sink: key of the memory a READ goes to, made when the READ is posted, or
+ *	NULL
  * @bounce: pages that a READ goes to in place of the program's memory, or NULL
  * @nr_bounce: entries of @bounce
  * @nr_sge: entries of @sge
@@ -38,6 +40,7 @@ struct rds_rdma_op {
 	struct ib_cqe		cqe;
 	struct rds_rdma_conn	*conn;
 	struct rds_tx_operation	*op;
+	struct rds_tx_request	*req;
 	enum rds_operation_status	status;
 	enum dma_data_direction	dir;
 	bool			fenced;
@@ -46,7 +49,7 @@ struct rds_rdma_op {
 	unsigned int		wrs;
 	unsigned int		next;
 	u32			done;
-	struct rds_rdma_mr	*sink;
+	struct rds_dev_mr	*sink;
 	struct bio_vec		*bounce;
 	unsigned int		nr_bounce;
 	unsigned int		nr_sge;
@@ -58,6 +61,15 @@ struct rds_rdma_op {
  * @ending.
  */
 void rds_rdma_op_end(struct rds_rdma_op *rop);
+
+/*
+ * End the operations on op_pending, which are of one message, as the device
+ * takes no work request of the first.  The message is not sent, and the
+ * connection goes on.  tx_lock is held; it is dropped meanwhile.  False if the
+ * device has work requests of the message, which only the end of the connection
+ * ends.
+ */
+bool rds_rdma_ops_refused(struct rds_rdma_conn *conn);
 
 /* op_wr.c: completion handler of the work requests of operations */
 void rds_rdma_op_done(struct ib_cq *cq, struct ib_wc *wc);

@@ -16,6 +16,7 @@ static bool op_is_atomic(const struct rds_tx_operation *op)
 union op_wr {
 	struct ib_rdma_wr	rdma;
 	struct ib_atomic_wr	atomic;
+	struct ib_reg_wr	reg;
 };
 
 struct op_chain {
@@ -32,6 +33,8 @@ static union op_wr *op_chain_add(struct op_chain *chain,
 
 	BUILD_BUG_ON(offsetof(union op_wr, rdma.wr) !=
 		     offsetof(union op_wr, atomic.wr));
+	BUILD_BUG_ON(offsetof(union op_wr, rdma.wr) !=
+		     offsetof(union op_wr, reg.wr));
 	memset(u, 0, sizeof(*u));
 	if (chain->n)
 		chain->wr[chain->n - 1].rdma.wr.next = wr;
@@ -69,9 +72,15 @@ static void op_chain_atomic(struct op_chain *chain, struct rds_rdma_op *rop)
 	rds_rdma_count(rop->conn, ib_atomic_cswp);
 }
 
+static void op_chain_key(struct op_chain *chain, struct rds_rdma_op *rop,
+			 const struct rds_dev_mr *key)
+{
+	rds_dev_sink_wr(key, &op_chain_add(chain, rop, NULL, 0)->reg);
+}
+
 static void op_chain_rdma(struct op_chain *chain, struct rds_rdma_op *rop)
 {
-	const struct rds_rdma_props *props = &rop->conn->dev->props;
+	const struct rds_dev_props *props = &rop->conn->id.dev->props;
 	bool read = rop->op->kind == RDS_OP_READ;
 	unsigned int nr, i;
 	struct ib_rdma_wr *r;
@@ -82,6 +91,10 @@ static void op_chain_rdma(struct op_chain *chain, struct rds_rdma_op *rop)
 	nr = min(nr, rop->nr_sge - rop->next);
 	r = &op_chain_add(chain, rop, &rop->sge[rop->next], nr)->rdma;
 	r->wr.opcode = read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE;
+	if (rop->sink) {
+		r->wr.opcode = IB_WR_RDMA_READ_WITH_INV;
+		r->wr.ex.invalidate_rkey = rds_dev_mr_lkey(rop->sink);
+	}
 	r->remote_addr = rop->op->raddr + rop->done;
 	r->rkey = rop->op->rkey;
 	for (i = 0; i < nr; i++)
@@ -98,9 +111,9 @@ static void op_chain_confirm(struct op_chain *chain, struct rds_rdma_op *rop,
 	struct rds_rdma_conn *conn = rop->conn;
 	struct ib_rdma_wr *r;
 
-	sge->addr = rds_rdma_mr_iova(conn->confirm);
+	sge->addr = rds_dev_mr_iova(conn->confirm);
 	sge->length = 1;
-	sge->lkey = rds_rdma_mr_lkey(conn->confirm);
+	sge->lkey = rds_dev_mr_lkey(conn->confirm);
 	r = &op_chain_add(chain, rop, sge, 1)->rdma;
 	r->wr.opcode = IB_WR_RDMA_READ;
 	r->remote_addr = rop->op->raddr;
@@ -110,36 +123,79 @@ static void op_chain_confirm(struct op_chain *chain, struct rds_rdma_op *rop,
 }
 
 /*
+ * The key that the device must make ahead of the next work request, or NULL.  A
+ * READ with a sink is posted whole, so its key is not made yet.
+ */
+static const struct rds_dev_mr *op_key(const struct rds_rdma_op *rop)
+{
+	const struct rds_rdma_conn *conn = rop->conn;
+
+	if (rop->sink)
+		return rop->sink;
+	return rop->confirm && !conn->confirm_keyed ? conn->confirm : NULL;
+}
+
+/*
+ * Chain as many work requests of an operation as there is room for, and @key
+ * ahead of them.
+ */
+static void op_chain(struct op_chain *chain, struct rds_rdma_op *rop,
+		     const struct rds_dev_mr *key, unsigned int room,
+		     struct ib_sge *confirm)
+{
+	/* Room for both comes: rds_rdma_limits.op_wrs is 5 at least. */
+	if (key && room < 2)
+		return;
+	if (key)
+		op_chain_key(chain, rop, key);
+	while (chain->n < room && rop->next < rop->nr_sge) {
+		if (op_is_atomic(rop->op))
+			op_chain_atomic(chain, rop);
+		else
+			op_chain_rdma(chain, rop);
+	}
+	if (chain->n < room && rop->confirm)
+		op_chain_confirm(chain, rop, confirm);
+}
+
+/*
  * Post as many work requests of the first pending operation as there is room
  * for.
  */
 static int op_post(struct rds_rdma_conn *conn, struct rds_rdma_op *rop)
 {
+	const struct rds_dev_mr *key = op_key(rop);
+	const struct ib_send_wr *bad = NULL;
 	struct op_chain chain = { .n = 0 };
-	const struct ib_send_wr *bad;
-	unsigned int room = min(OP_CHAIN, RDS_RDMA_OP_WRS - (int)conn->op_wrs);
+	unsigned int room = min_t(unsigned int, OP_CHAIN,
+				  conn->lim.op_wrs - conn->op_wrs);
 	struct ib_sge confirm;
+	int err;
 
 	lockdep_assert_held(&conn->tx_lock);
-	while (chain.n < room && rop->next < rop->nr_sge) {
-		if (op_is_atomic(rop->op))
-			op_chain_atomic(&chain, rop);
-		else
-			op_chain_rdma(&chain, rop);
-	}
-	if (chain.n < room && rop->confirm)
-		op_chain_confirm(&chain, rop, &confirm);
+	op_chain(&chain, rop, key, room, &confirm);
 	if (!chain.n)
 		return -EAGAIN;
 	rop->wrs += chain.n;
 	conn->op_wrs += chain.n;
 	if (rop->next == rop->nr_sge && !rop->confirm)
 		list_del_init(&rop->pending);
+	err = ib_post_send(conn->id.qp, &chain.wr[0].rdma.wr, &bad);
+	if (likely(!err)) {
+		conn->confirm_keyed |= key && key == conn->confirm;
+		return 0;
+	}
 	/*
-	 * If the device refuses, the requests that it took are flushed with the
-	 * queue pair.
+	 * The requests that the device took are flushed with the queue pair.
 	 */
-	return ib_post_send(conn->qp, &chain.wr[0].rdma.wr, &bad) ? -EIO : 0;
+	if (bad != &chain.wr[0].rdma.wr ||
+	    (err != -EINVAL && err != -EOPNOTSUPP))
+		return -EIO;
+	rop->wrs -= chain.n;
+	conn->op_wrs -= chain.n;
+	if (list_empty(&rop->pending))
+		list_add(&rop->pending, &conn->op_pending);
+	return rds_rdma_ops_refused(conn) ? 0 : -EIO;
 }
 
 int rds_rdma_ops_post(struct rds_rdma_conn *conn)
@@ -151,7 +207,7 @@ int rds_rdma_ops_post(struct rds_rdma_conn *conn)
 	while (!ret && !list_empty(&conn->op_pending)) {
 		rop = list_first_entry(&conn->op_pending, struct rds_rdma_op,
 				       pending);
-		ret = conn->ending ? -EIO : op_post(conn, rop);
+		ret = rds_dev_id_ends(&conn->id) ? -EIO : op_post(conn, rop);
 	}
 	if (ret == -EAGAIN)
 		conn->blocked |= RDS_RDMA_NO_OP;
@@ -201,7 +257,7 @@ void rds_rdma_op_done(struct ib_cq *cq, struct ib_wc *wc)
 	/* Wake xmit for work requests that are still to be posted. */
 	wake = conn->blocked & RDS_RDMA_NO_OP &&
 	       !list_empty(&conn->op_pending) &&
-	       conn->op_wrs <= RDS_RDMA_OP_WRS / 2;
+	       conn->op_wrs <= conn->lim.op_wrs / 2;
 	if (wake)
 		conn->blocked = 0;
 	spin_unlock(&conn->tx_lock);

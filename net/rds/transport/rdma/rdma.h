@@ -8,28 +8,26 @@
  * reap_work, to which path_close may leave the rest.
  *
  * Ownership of a connection: rds_rdma_path.conn, which path_connect,
- * path_attach and path_close change under the core's control mutex.  CM events
- * find it by rdma_cm_id.context, and end when rdma_destroy_id() has returned;
- * completions find it by their ib_cqe, and end when the queue pair has been
- * drained.  Both happen before the connection is freed, so neither has a
- * reference.
+ * path_attach and path_close change under the core's control mutex.
+ * <net/rds/dev_id.h> says who else finds it until it is freed.
  *
  * A path to its own address (laddr equal to faddr) has two: @conn, which
  * transmits and receives acknowledgements, and its @twin, the accepting end,
  * which receives messages and sends acknowledgements.  Both deliver into the
  * one path.
  *
- * Contexts: CM events in work queues that all RDMA connections of the host
- * share, one at a time for each id (cm.c).  Completions of one connection (both
- * queues have one CQ, see cq.c) one at a time, in softirq.  xmit in process
- * context, one at a time.
+ * Contexts: completions of one connection (both
+ * queues have one CQ, see cq.c) one at a time, in softirq.  One context at a
+ * time takes received frames in: completions, or a worker while frames wait
+ * (defer.c).  xmit in process context, one at a time.
  *
  * Locks: rds_rdma_conn.tx_lock (spin, bh) guards what xmit and the completions
  * share: free slots, credits, acknowledgements to send, receives to post.  It
  * is a leaf.  ib_post_send() and ib_post_recv() are called under it, so that
  * headers carry credits and acknowledgements in the order in which they leave,
- * and only while @ending is false.  path_close sets @ending and takes tx_lock
- * once before it drains the queue pair, so nothing is posted behind the drain.
+ * and only while the connection does not end.  path_close has it end, and takes
+ * tx_lock once before it drains the queue pair, so nothing is posted behind the
+ * drain.
  */
 #ifndef _RDS_RDMA_RDMA_H
 #define _RDS_RDMA_RDMA_H
@@ -42,12 +40,17 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include <net/rds/dev.h>
+#include <net/rds/dev_cq.h>
+#include <net/rds/dev_domain.h>
+#include <net/rds/dev_id.h>
+#include <net/rds/dev_key.h>
+#include <net/rds/dev_service.h>
+#include <net/rds/dev_user.h>
+#include <net/rds/memop.h>
 #include <net/rds/transport.h>
 
-#include "cm.h"
-#include "cq.h"
 #include "credit.h"
-#include "device.h"
 #include "privdata.h"
 #include "rings.h"
 #include "stats.h"
@@ -77,35 +80,26 @@ struct rds_rdma_path {
  * struct rds_rdma_conn - one connection of a path
  * @path: path of the connection, NULL while it has none
  * @rpath: private part of @path
- * @dev: device that the connection is entered at, counted
- * @dev_node: entry in @dev's conns, walk or closing, under its lock
- * @local: local address
- * @remote: address of the peer
- * @id: CM id; its context is the connection
- * @qp: queue pair of @id, or NULL
+ * @id: connection id; its lock guards @path, @rpath and @why
+ * @lim: see struct rds_rdma_limits
+ * @why: reason of the failure that ended the connection
  * @cq: completion queue (cq.c)
- * @cm: state that only conn.c, cm.c and link.c use, with a lock of its own
- * @accepted: the peer opened the connection
+ * @self_node: entry in self_attempts (cm.c)
  * @twin: accepting end of a path to its own address, else NULL
  * @is_twin: the connection is the @twin of another
- * @established: the CM reported ESTABLISHED
- * @silent: the accepting end on a device with active_first may not send yet
- * @up: rds_path_up() was called
- * @ending: path_close has begun or the connection failed: nothing is posted any
- *	more
  * @peer: contents of the peer's private data
- * @connect_work: steps of connecting that CM handlers cannot wait for
  *
  * @tx_lock: guards what xmit and completions share; initialised with the
  *	connection
  * @stats: counters of the namespace
  * @data_work: fills the receive ring and wakes xmit after a shortage of memory
  *	(data.c)
+ * @hold_work: takes in frames that waited for a reader (defer.c)
  * @lent_work: releases lent pages that are kept for later use (rxpage.c)
  *
  * Send side (send.c, ack.c, op.c), under @tx_lock unless said otherwise:
  * @tx_open: rds_rdma_data_established() was called
- * @slots: array of RDS_RDMA_SEND_SLOTS
+ * @slots: array of rds_rdma_limits.send_slots
  * @max_inline: most bytes that the queue pair takes inline, or 0
  * @tx_hdr: one mapped page with the headers of @slots and of the frame that
  *	only acknowledges
@@ -124,8 +118,14 @@ struct rds_rdma_path {
  * @unacked_bytes: bytes that may be sent before a message asks for
  *	acknowledgement
  * @ack_seq: number of the last message received whole, to be acknowledged
- * @ack_due: the peer asked for an acknowledgement that is not sent yet
+ * @ack_told: what the last header acknowledged
+ * @ack_due: the peer asked for an acknowledgement that is not sent yet, or
+ *	@ack_work found one
+ * @ack_armed: @ack_work is queued
+ * @ack_work: acknowledges what the peer did not ask to (ack.c)
  * @ack_busy: the one frame that only acknowledges is under way
+ * @grant_next: while the path waits for a reader, when the next such frame may
+ *	be sent only to grant credits, in jiffies
  * @ack_cqe: completion of the frame that only acknowledges
  * @op_wrs: work requests of operations that are under way
  * @nr_ops: length of @ops
@@ -137,34 +137,28 @@ struct rds_rdma_path {
  * @ops_idle: woken when @ops becomes empty
  * @confirm_page: memory for READs that confirm WRITEs; made by xmit when first
  *	needed, or NULL
- * @confirm: key of @confirm_page
+ * @confirm: object of the key of @confirm_page; made by xmit with the page
+ * @confirm_keyed: the device has taken the work request that makes @confirm
+ *	valid
  *
  * @rx: receive side
  */
 struct rds_rdma_conn {
 	struct rds_path		*path;
 	struct rds_rdma_path	*rpath;
-	struct rds_rdma_dev	*dev;
-	struct list_head	dev_node;
-	struct rds_rdma_laddr	local;
-	struct in6_addr		remote;
-	struct rdma_cm_id	*id;
-	struct ib_qp		*qp;
-	struct rds_rdma_cq	cq;
-	struct rds_rdma_cm	cm;
-	bool			accepted;
+	struct rds_dev_id	id;
+	struct rds_rdma_limits	lim;
+	enum rds_drop_reason	why;
+	struct rds_dev_cq	cq;
+	struct list_head	self_node;
 	struct rds_rdma_conn	*twin;
 	bool			is_twin;
-	bool			established;
-	bool			silent;
-	bool			up;
-	bool			ending;
 	struct rds_rdma_peer	peer;
-	struct work_struct	connect_work;
 
 	spinlock_t		tx_lock;
 	struct rds_rdma_stats __percpu *stats;
 	struct delayed_work	data_work;
+	struct delayed_work	hold_work;
 	struct delayed_work	lent_work;
 
 	bool			tx_open;
@@ -182,9 +176,13 @@ struct rds_rdma_conn {
 	u32			unacked_msgs;
 	u32			unacked_bytes;
 	u64			ack_seq;
+	u64			ack_told;
 	bool			ack_due;
+	bool			ack_armed;
 	bool			ack_busy;
+	unsigned long		grant_next;
 	struct ib_cqe		ack_cqe;
+	struct delayed_work	ack_work;
 	unsigned int		op_wrs;
 	unsigned int		nr_ops;
 	unsigned int		op_fenced;
@@ -193,7 +191,8 @@ struct rds_rdma_conn {
 	struct list_head	op_pending;
 	wait_queue_head_t	ops_idle;
 	struct page		*confirm_page;
-	struct rds_rdma_mr	*confirm;
+	struct rds_dev_mr	*confirm;
+	bool			confirm_keyed;
 
 	struct rds_rdma_rx	rx;
 };
@@ -206,19 +205,23 @@ void rds_rdma_path_attach(struct rds_path *path, void *handle);
 void rds_rdma_path_close(struct rds_path *path, bool graceful);
 void rds_rdma_refuse(struct net *net, void *handle);
 
-/*
- * CM handler of listeners, which addr.c makes: a connection request of a peer
- * came in on @id.
- */
-int rds_rdma_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
+/* cm.c: functions of &rds_dev_service */
+u16 rds_rdma_listen_port(const struct rds_dev_props *props, bool v6);
+int rds_rdma_request(struct rds_dev_service *svc, struct rds_dev_domain *dom,
+		     struct rdma_cm_id *cm_id,
+		     const struct rdma_conn_param *param);
 
 /*
- * End @conn, as its device is being removed.  Called once, in process context.
+ * Make a connection from @local to @remote and enter it at @dom.  NULL without
+ * memory, or if the domain ends.
  */
-void rds_rdma_conn_device_gone(struct rds_rdma_conn *conn);
-/* End @conn if @la, which is being removed, is its local address. */
-void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn,
-			     const struct rds_rdma_laddr *la);
+struct rds_rdma_conn *rds_rdma_conn_new(struct rds_dev_domain *dom,
+					const struct rds_dev_laddr *local,
+					const struct in6_addr *remote);
+
+/* Give it a path; false if it has ended before.  Does not sleep. */
+bool rds_rdma_conn_own(struct rds_rdma_conn *conn, struct rds_path *path,
+		       struct rds_rdma_path *rp);
 
 /*
  * Fail @conn: nothing more is posted, and the core is told (rds_path_lost());
@@ -226,11 +229,22 @@ void rds_rdma_conn_addr_gone(struct rds_rdma_conn *conn,
  */
 void rds_rdma_conn_fail(struct rds_rdma_conn *conn, enum rds_drop_reason why);
 
-/* Handle the first frame that came while @silent (softirq). */
-void rds_rdma_conn_heard(struct rds_rdma_conn *conn);
+/* cm.c: .param and .answer of &rds_dev_id_ops */
+void rds_rdma_cm_param(struct rds_dev_id *id, struct rdma_conn_param *param,
+		       u8 *buf);
+bool rds_rdma_cm_answer(struct rds_dev_id *id,
+			const struct rdma_conn_param *param);
 
 /*
- * data.c: the data path of a connection.  _attr fills in what the queue pair
+ * cm.c: let the twin find the attempt, if it is one to an own address; prevent
+ * that it gets a twin from now on, and return the one that it has, or NULL.
+ */
+void rds_rdma_cm_enter_self(struct rds_rdma_conn *conn);
+struct rds_rdma_conn *rds_rdma_cm_forget_self(struct rds_rdma_conn *conn);
+
+/*
+ * data.c: the data path of a connection.  _lacks says why a device cannot carry
+ * it, or NULL; _limits fills in conn->lim.  _attr fills in what the queue pair
  * must hold, with one request in each queue for ib_drain_qp(); _create
  * allocates rings (may sleep); _start posts the first receives, after the queue
  * pair was made and before connect or accept, and counts them in conn->credit;
@@ -238,7 +252,10 @@ void rds_rdma_conn_heard(struct rds_rdma_conn *conn);
  * that is left as flushed, and frees all memory, also if _create or _start
  * failed or was never called.
  */
-void rds_rdma_data_attr(const struct rds_rdma_dev *dev,
+const char *rds_rdma_data_lacks(const struct rds_dev_props *props);
+void rds_rdma_data_limits(struct rds_rdma_limits *lim,
+			  const struct rds_dev_props *props);
+void rds_rdma_data_attr(const struct rds_rdma_conn *conn,
 			struct ib_qp_init_attr *attr);
 int rds_rdma_data_create(struct rds_rdma_conn *conn);
 int rds_rdma_data_start(struct rds_rdma_conn *conn);
@@ -262,8 +279,10 @@ void rds_rdma_info_exit(void);
 int rds_rdma_sysctl_init(void);
 void rds_rdma_sysctl_exit(void);
 extern const struct rds_transport rds_rdma_transport;
-/* works may sleep; WQ_MEM_RECLAIM */
-extern struct workqueue_struct *rds_rdma_wq;
+extern struct rds_dev_user rds_rdma_user;
+extern const struct rds_memop_vtable rds_rdma_memop_vtable;	/* memop.c */
+/* works that connections need beside those that sleep; WQ_MEM_RECLAIM */
+extern struct workqueue_struct *rds_rdma_data_wq;
 /* module parameter rds_ib_retry_count */
 extern unsigned int rds_rdma_retry_count;
 extern unsigned int rds_rdma_max_unsignaled;	/* sysctl max_unsignaled_wr */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The receive ring; frame.c reassembles messages.
+ * The receive ring; frame.c reassembles messages, defer.c has frames that wait.
  *
- * A receive has room for a header, and a page for the bytes behind it.  Payload
+ * A receive has room for a header, and a page for the bytes behind it; both are
+ * one piece where the device wants that (rds_rdma_recv_order()).  Payload
  * of large messages stays in the page, which goes to the message and is
  * replaced (rxpage.c).  Small payload is copied, and the page is used again.
  * Receives are posted again in groups.
@@ -50,13 +51,13 @@ static bool recv_post(struct rds_rdma_conn *conn)
 	unsigned int n = conn->rx.nr_ready;
 
 	lockdep_assert_held(&conn->tx_lock);
-	if (!list || conn->ending)
+	if (!list || rds_dev_id_ends(&conn->id))
 		return true;
 	conn->rx.ready = NULL;
 	conn->rx.nr_ready = 0;
 	conn->rx.posted += n;
 	conn->credit.posted += n;
-	return !ib_post_recv(conn->qp, list, &bad);
+	return !ib_post_recv(conn->id.qp, list, &bad);
 }
 
 /*
@@ -66,7 +67,7 @@ static bool recv_post(struct rds_rdma_conn *conn)
 static bool recv_post_due(const struct rds_rdma_conn *conn)
 {
 	return conn->rx.nr_ready * 4 >= conn->rx.target ||
-	       conn->rx.posted * 2 < conn->rx.target;
+	       rds_rdma_recv_free(conn) * 2 < conn->rx.target;
 }
 
 bool rds_rdma_recv_missing(const struct rds_rdma_conn *conn)
@@ -109,11 +110,21 @@ bool rds_rdma_recv_fill(struct rds_rdma_conn *conn, gfp_t gfp)
 static void recv_grow(struct rds_rdma_conn *conn, unsigned int want)
 {
 	lockdep_assert_held(&conn->tx_lock);
-	want = min_t(unsigned int, want, RDS_RDMA_RECV_MAX);
+	want = min(want, conn->lim.recv_max);
 	if (want <= conn->rx.target)
 		return;
 	conn->rx.target = want;
 	rds_rdma_count(conn, rdma_rx_grown);
+}
+
+/*
+ * The receives of frames that wait count as posted, so a smaller ring would
+ * take away those that are for the peer's acknowledgements and credits.
+ */
+static bool recv_may_shrink(const struct rds_rdma_conn *conn)
+{
+	return conn->rx.peak * 4 < conn->rx.target && !conn->rx.nr_waiting &&
+	       conn->rx.target > RDS_RDMA_RECV_MIN;
 }
 
 /*
@@ -130,8 +141,7 @@ static void recv_resize(struct rds_rdma_conn *conn, unsigned int frames)
 		conn->rx.frames = 0;
 		if (time_after_eq(now, conn->rx.second + HZ)) {
 			conn->rx.second = now;
-			if (conn->rx.peak * 4 < conn->rx.target &&
-			    conn->rx.target > RDS_RDMA_RECV_MIN) {
+			if (recv_may_shrink(conn)) {
 				conn->rx.target = max_t(unsigned int,
 							conn->rx.target / 2,
 							RDS_RDMA_RECV_MIN);
@@ -154,54 +164,9 @@ bool rds_rdma_recv_again(struct rds_rdma_conn *conn, struct rds_rdma_recv *r,
 	conn->rx.posted--;
 	recv_resize(conn, frames);
 	recv_push(conn, r);
-	if (unlikely(!conn->rx.posted))
+	if (unlikely(!rds_rdma_recv_free(conn)))
 		rds_rdma_count(conn, ib_rx_ring_empty);
 	return !recv_post_due(conn) || recv_post(conn);
-}
-
-/*
- * Defer a frame that the connecting end receives before it knows that the
- * connection is established, and which incarnation of the peer this is.
- */
-static bool recv_early(struct rds_rdma_conn *conn, struct rds_rdma_recv *r)
-{
-	bool early;
-
-	if (likely(READ_ONCE(conn->rx.open)))
-		return false;
-	spin_lock(&conn->tx_lock);
-	early = !conn->rx.open;
-	if (early) {
-		r->wr.next = NULL;
-		*conn->rx.early_end = &r->wr;
-		conn->rx.early_end = &r->wr.next;
-	}
-	spin_unlock(&conn->tx_lock);
-	return early;
-}
-
-void rds_rdma_recv_open(struct rds_rdma_conn *conn)
-{
-	struct ib_recv_wr *wr, *next;
-
-	local_bh_disable();
-	for (;;) {
-		spin_lock(&conn->tx_lock);
-		wr = conn->rx.early;
-		conn->rx.early = NULL;
-		conn->rx.early_end = &conn->rx.early;
-		if (!wr)
-			WRITE_ONCE(conn->rx.open, true);
-		spin_unlock(&conn->tx_lock);
-		if (!wr)
-			break;
-		for (; wr; wr = next) {
-			next = wr->next;
-			if (!READ_ONCE(conn->ending))
-				rds_rdma_frame_in(conn, recv_of(wr));
-		}
-	}
-	local_bh_enable();
 }
 
 static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -222,19 +187,26 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	r->retired = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
 			     wc->ex.invalidate_rkey :
 			     0;
+	r->heard = false;
+	r->joined = 0;
 	/*
 	 * No frame is taken in after the connection has failed.  If there was
 	 * no memory for a message and the next one were delivered, the core
 	 * would drop the first one as a duplicate when it is retransmitted.
 	 */
-	if (likely(!READ_ONCE(conn->ending)) && likely(!recv_early(conn, r)))
+	if (unlikely(rds_dev_id_ends(&conn->id)))
+		return;
+	if (likely(rds_rdma_defer_is_open(conn)))
 		rds_rdma_frame_in(conn, r);
+	else
+		rds_rdma_defer(conn, r);
 }
 
 int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 {
-	struct ib_device *ib = conn->dev->ib;
-	size_t bytes = RDS_RDMA_RECV_MAX * RDS_RDMA_HDR;
+	struct ib_device *ib = conn->id.dev->ib;
+	size_t bytes = conn->lim.recv_max * RDS_RDMA_HDR;
+	const bool one = conn->id.dev->props.recv_one;
 	struct rds_rdma_recv *r;
 	struct ib_sge *sge;
 	void *hdr;
@@ -242,8 +214,7 @@ int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 
 	conn->rx.target = RDS_RDMA_RECV_MIN;
 	conn->rx.second = jiffies;
-	conn->rx.early_end = &conn->rx.early;
-	conn->rx.recvs = vzalloc(array_size(RDS_RDMA_RECV_MAX,
+	conn->rx.recvs = vzalloc(array_size(conn->lim.recv_max,
 					    sizeof(*conn->rx.recvs)));
 	hdr = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO);
 	if (!conn->rx.recvs || !hdr)
@@ -252,20 +223,20 @@ int rds_rdma_recv_create(struct rds_rdma_conn *conn)
 	if (ib_dma_mapping_error(ib, conn->rx.hdr_dma))
 		goto nomem;
 	conn->rx.hdr = hdr;
-	for (i = RDS_RDMA_RECV_MAX - 1; i >= 0; i--) {
+	for (i = conn->lim.recv_max - 1; i >= 0; i--) {
 		r = &conn->rx.recvs[i];
 		r->conn = conn;
 		r->cqe.done = recv_done;
 		r->wr.wr_cqe = &r->cqe;
-		r->wr.sg_list = r->sge;
-		r->wr.num_sge = 2;
+		r->wr.sg_list = one ? &r->sge[RDS_RDMA_RECV_PAGE] : r->sge;
+		r->wr.num_sge = one ? 1 : 2;
 		sge = &r->sge[RDS_RDMA_RECV_HDR];
 		sge->addr = conn->rx.hdr_dma + i * RDS_RDMA_HDR;
 		sge->length = RDS_RDMA_HDR;
-		sge->lkey = conn->dev->pd->local_dma_lkey;
+		sge->lkey = conn->id.dom->pd->local_dma_lkey;
 		sge = &r->sge[RDS_RDMA_RECV_PAGE];
-		sge->length = RDS_RDMA_FRAG;
-		sge->lkey = conn->dev->pd->local_dma_lkey;
+		sge->length = rds_rdma_recv_mapped(conn);
+		sge->lkey = conn->id.dom->pd->local_dma_lkey;
 		r->wr.next = conn->rx.bare;
 		conn->rx.bare = &r->wr;
 	}
@@ -279,15 +250,15 @@ nomem:
 
 void rds_rdma_recv_stop(struct rds_rdma_conn *conn)
 {
-	size_t bytes = RDS_RDMA_RECV_MAX * RDS_RDMA_HDR;
-	int i;
+	size_t bytes = conn->lim.recv_max * RDS_RDMA_HDR;
+	unsigned int i;
 
 	rds_rx_free(conn->rx.inc);
 	conn->rx.inc = NULL;
 	if (conn->rx.hdr) {
-		for (i = 0; i < RDS_RDMA_RECV_MAX; i++)
+		for (i = 0; i < conn->lim.recv_max; i++)
 			rds_rdma_page_free(&conn->rx.recvs[i]);
-		ib_dma_unmap_single(conn->dev->ib, conn->rx.hdr_dma, bytes,
+		ib_dma_unmap_single(conn->id.dev->ib, conn->rx.hdr_dma, bytes,
 				    DMA_FROM_DEVICE);
 		free_pages_exact(conn->rx.hdr, bytes);
 		conn->rx.hdr = NULL;

@@ -2,6 +2,10 @@
 /*
  * Pages of receives.
  *
+ * Where a device takes one SGE only, a receive has two pages in one piece, of
+ * which all but the bytes in front of the second are unused: so the payload
+ * begins a page there as well, and all that is said of a page is true of both.
+ *
  * A page with payload of a large message is lent to the message, and stays
  * mapped.  Lent pages are remembered in the order in which they were lent.
  * When a receive needs a page, it gets the oldest one if its message is freed
@@ -22,20 +26,33 @@
 
 bool rds_rdma_page_add(struct rds_rdma_recv *r, gfp_t gfp)
 {
-	struct ib_device *ib = r->conn->dev->ib;
+	struct ib_sge *sge = &r->sge[RDS_RDMA_RECV_PAGE];
+	unsigned int order = rds_rdma_recv_order(r->conn);
+	struct ib_device *ib = r->conn->id.dev->ib;
+	struct page *page;
 	u64 addr;
 
-	r->page = alloc_page(gfp | __GFP_NOWARN);
-	if (!r->page)
+	page = alloc_pages(gfp | __GFP_NOWARN | (order ? __GFP_COMP : 0),
+			   order);
+	if (!page)
 		return false;
-	addr = ib_dma_map_page(ib, r->page, 0, RDS_RDMA_FRAG, DMA_FROM_DEVICE);
-	if (!ib_dma_mapping_error(ib, addr)) {
-		r->sge[RDS_RDMA_RECV_PAGE].addr = addr;
-		return true;
+	addr = ib_dma_map_page(ib, page, order ? PAGE_SIZE - RDS_RDMA_HDR : 0,
+			       sge->length, DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ib, addr)) {
+		put_page(page);
+		return false;
 	}
-	__free_page(r->page);
-	r->page = NULL;
-	return false;
+	sge->addr = addr;
+	r->page = order ? page + 1 : page;
+	return true;
+}
+
+void rds_rdma_page_sync(struct rds_rdma_recv *r)
+{
+	const struct ib_sge *sge = &r->sge[RDS_RDMA_RECV_PAGE];
+
+	ib_dma_sync_single_for_device(r->conn->id.dev->ib, sge->addr,
+				      sge->length, DMA_FROM_DEVICE);
 }
 
 /*
@@ -47,10 +64,11 @@ bool rds_rdma_page_add(struct rds_rdma_recv *r, gfp_t gfp)
 static void page_release(struct rds_rdma_conn *conn, struct page *page,
 			 u64 addr)
 {
-	struct ib_device *ib = conn->dev->ib;
+	struct ib_device *ib = conn->id.dev->ib;
 
 	if (!ib_uses_virt_dma(ib))
-		dma_unmap_page_attrs(ib->dma_device, addr, RDS_RDMA_FRAG,
+		dma_unmap_page_attrs(ib->dma_device, addr,
+				     rds_rdma_recv_mapped(conn),
 				     DMA_FROM_DEVICE, DMA_ATTR_SKIP_CPU_SYNC);
 	put_page(page);
 }
@@ -90,8 +108,7 @@ noinline bool rds_rdma_page_back(const struct rds_rdma_rx *rx)
 
 	lockdep_assert_held(&conn->tx_lock);
 	return rx->lent_tail != rx->lent_head &&
-	       page_ref_count(rx->lent[rx->lent_tail % RDS_RDMA_LENT].page) ==
-		       1;
+	       page_count(rx->lent[rx->lent_tail % RDS_RDMA_LENT].page) == 1;
 }
 
 void rds_rdma_page_lend(struct rds_rdma_recv *r)
@@ -121,12 +138,10 @@ void rds_rdma_page_lend(struct rds_rdma_recv *r)
 	if (old)
 		page_release(conn, old, old_addr);
 	if (r->page)
-		ib_dma_sync_single_for_device(conn->dev->ib,
-					      r->sge[RDS_RDMA_RECV_PAGE].addr,
-					      RDS_RDMA_FRAG, DMA_FROM_DEVICE);
+		rds_rdma_page_sync(r);
 	if (unlikely(!rx->lent_held)) {
 		rx->lent_held = true;
-		queue_delayed_work(rds_rdma_wq, &conn->lent_work, RX_LENT_HOLD);
+		rds_rdma_data_later(&conn->lent_work, RX_LENT_HOLD);
 	}
 }
 
@@ -162,7 +177,7 @@ static void lent_work(struct work_struct *work)
 	if (quiet)
 		lent_drop(conn);
 	else
-		queue_delayed_work(rds_rdma_wq, &conn->lent_work, RX_LENT_HOLD);
+		rds_rdma_data_later(&conn->lent_work, RX_LENT_HOLD);
 }
 
 void rds_rdma_page_create(struct rds_rdma_conn *conn)

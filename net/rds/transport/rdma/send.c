@@ -25,7 +25,7 @@
  * A lone small frame asks for no completion, as no context waits for its slot;
  * a run of frames or a large one does, at its end, to release their pages.
  * Where a completion comes before the data have left
- * (rds_rdma_props.write_early) every frame is signalled: siw copies signalled
+ * (rds_dev_props.write_early) every frame is signalled: siw copies signalled
  * frames first, and otherwise may read a header that belongs to another frame
  * by then.
  */
@@ -160,13 +160,13 @@ static void tx_frame_wr(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
 	if (first &&
 	    ((req->rdma && req->rdma->fence) ||
 	     (req->atomic && req->atomic->fence)) &&
-	    !conn->dev->props.iwarp)
+	    !conn->id.dev->props.iwarp)
 		slot->wr.send_flags |= IB_SEND_FENCE;
 	/*
 	 * The message's operations are done by now (op_fenced); later frames
 	 * need not wait.
 	 */
-	if (first && req->invalidate_rkey && conn->dev->props.remote_inv) {
+	if (first && req->invalidate_rkey && conn->id.dev->props.remote_inv) {
 		slot->wr.opcode = IB_WR_SEND_WITH_INV;
 		slot->wr.ex.invalidate_rkey = req->invalidate_rkey;
 		rds_rdma_count(conn, rdma_send_inv);
@@ -177,10 +177,15 @@ static void tx_frame_wr(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
  * Fewer than half of the slots, so that a last completion always leaves room to
  * wake xmit.
  */
-static unsigned int tx_max_unsignalled(void)
+static unsigned int tx_max_unsignalled(const struct rds_rdma_conn *conn)
 {
 	return min(READ_ONCE(rds_rdma_max_unsignaled),
-		   RDS_RDMA_SEND_SLOTS / 2 - 1);
+		   conn->lim.send_slots / 2 - 1);
+}
+
+static bool tx_slots_full(const struct rds_rdma_conn *conn)
+{
+	return conn->tx_head - conn->tx_tail == conn->lim.send_slots;
 }
 
 static void tx_signal(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot)
@@ -194,10 +199,10 @@ static void tx_run_add(struct tx_run *run, struct rds_rdma_slot *slot)
 {
 	struct rds_rdma_conn *conn = run->conn;
 
-	if (conn->dev->props.write_early ||
-	    conn->unsignalled++ >= tx_max_unsignalled())
+	if (conn->id.dev->props.write_early ||
+	    conn->unsignalled++ >= tx_max_unsignalled(conn))
 		tx_signal(conn, slot);
-	slot->pos = conn->tx_head++;
+	conn->tx_head++;
 	if (run->n++)
 		run->last->wr.next = &slot->wr;
 	else
@@ -236,12 +241,12 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m,
 		   bool last)
 {
 	struct rds_rdma_conn *conn = run->conn;
-	unsigned int idx = conn->tx_head % RDS_RDMA_SEND_SLOTS;
-	struct rds_rdma_slot *slot = &conn->slots[idx];
+	struct rds_rdma_slot *slot = rds_rdma_slot_of(conn, conn->tx_head);
+	unsigned int idx = slot - conn->slots;
 	struct rds_wire_header *h = m->hdr;
 	bool inl = tx_inline(conn, m), ok = true;
 
-	if (conn->tx_head - conn->tx_tail == RDS_RDMA_SEND_SLOTS)
+	if (tx_slots_full(conn))
 		return RDS_RDMA_NO_SLOT;
 	if (inl) {
 		/* An inline SGE has a virtual address. */
@@ -262,7 +267,7 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m,
 		rds_rdma_count(conn, ib_tx_sg_mapping_failure);
 		return RDS_RDMA_NO_MEM;
 	}
-	if (unlikely(!rds_rdma_credit_take(&conn->credit, 1))) {
+	if (unlikely(!rds_rdma_credit_take(&conn->credit))) {
 		rds_rdma_slot_release(conn, slot);
 		return RDS_RDMA_NO_CREDIT;
 	}
@@ -271,8 +276,9 @@ static u8 tx_frame(struct tx_run *run, const struct rds_tx_msg *m,
 	if (inl)
 		slot->wr.send_flags |= IB_SEND_INLINE;
 	else
-		ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr,
-					      sizeof(*h), DMA_TO_DEVICE);
+		ib_dma_sync_single_for_device(conn->id.dev->ib,
+					      slot->sge[0].addr, sizeof(*h),
+					      DMA_TO_DEVICE);
 	tx_run_add(run, slot);
 	run->bytes += len;
 	return 0;
@@ -396,19 +402,18 @@ static u8 tx_joined(struct tx_run *run, struct rds_tx_batch *batch,
 		    unsigned int bytes)
 {
 	struct rds_rdma_conn *conn = run->conn;
-	struct rds_rdma_slot
-		*slot = &conn->slots[conn->tx_head % RDS_RDMA_SEND_SLOTS];
+	struct rds_rdma_slot *slot = rds_rdma_slot_of(conn, conn->tx_head);
 	unsigned int off;
 	u8 *buf;
 
-	if (conn->tx_head - conn->tx_tail == RDS_RDMA_SEND_SLOTS)
+	if (tx_slots_full(conn))
 		return RDS_RDMA_NO_SLOT;
 	if (!rds_rdma_credit_some(&conn->credit))
 		return RDS_RDMA_NO_CREDIT;
 	buf = rds_rdma_slot_page(conn, slot, bytes);
 	if (unlikely(!buf))
 		return tx_message(run, batch);
-	rds_rdma_credit_take(&conn->credit, 1);
+	rds_rdma_credit_take(&conn->credit);
 	for (off = 0; off < bytes;) {
 		tx_join(conn, buf + off, batch->cur);
 		off += batch->cur->bytes;
@@ -417,8 +422,8 @@ static u8 tx_joined(struct tx_run *run, struct rds_tx_batch *batch,
 	if (conn->ack_due)
 		rds_rdma_count(conn, ib_ack_send_piggybacked);
 	rds_rdma_hdr_seal(conn, (struct rds_wire_header *)buf);
-	ib_dma_sync_single_for_device(conn->dev->ib, slot->sge[0].addr, bytes,
-				      DMA_TO_DEVICE);
+	ib_dma_sync_single_for_device(conn->id.dev->ib, slot->sge[0].addr,
+				      bytes, DMA_TO_DEVICE);
 	slot->wr.opcode = IB_WR_SEND;
 	slot->wr.send_flags = IB_SEND_SOLICITED;
 	tx_run_add(run, slot);
@@ -464,7 +469,7 @@ static int tx_chain(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
 	int ret = 0;
 
 	spin_lock_bh(&conn->tx_lock);
-	if (unlikely(conn->ending))
+	if (unlikely(rds_dev_id_ends(&conn->id)))
 		ret = -EIO;
 	else if (unlikely(conn->op_fenced))
 		why = RDS_RDMA_NO_OP;
@@ -472,12 +477,12 @@ static int tx_chain(struct rds_rdma_conn *conn, struct rds_tx_batch *batch)
 	       run.copied < TX_COPY && !tx_ops_first(batch))
 		why = tx_next(&run, batch);
 	if (run.n) {
-		rds_rdma_cq_turn(conn, false, run.n);
+		rds_dev_cq_turn(&conn->cq, false, run.n);
 		run.last->wr.next = NULL;
 		if (conn->unsignalled &&
 		    (run.n > 1 || run.bytes > TX_LARGE || run.copied))
 			tx_signal(conn, run.last);
-		ret = ib_post_send(conn->qp, &run.first->wr, &bad);
+		ret = ib_post_send(conn->id.qp, &run.first->wr, &bad);
 	}
 	conn->blocked |= why;
 	spin_unlock_bh(&conn->tx_lock);

@@ -11,7 +11,7 @@
 void rds_rdma_slot_release(struct rds_rdma_conn *conn,
 			   struct rds_rdma_slot *slot)
 {
-	struct ib_device *ib = conn->dev->ib;
+	struct ib_device *ib = conn->id.dev->ib;
 	int i;
 
 	for (i = 0; i < slot->wr.num_sge; i++) {
@@ -30,7 +30,7 @@ bool rds_rdma_slot_add(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
 		       unsigned int len)
 {
 	struct ib_sge *sge = &slot->sge[slot->wr.num_sge];
-	struct ib_device *ib = conn->dev->ib;
+	struct ib_device *ib = conn->id.dev->ib;
 	u64 addr;
 
 	addr = ib_dma_map_page(ib, bv->bv_page, bv->bv_offset + skip, len,
@@ -48,7 +48,7 @@ u8 *rds_rdma_slot_page(struct rds_rdma_conn *conn, struct rds_rdma_slot *slot,
 		       unsigned int bytes)
 {
 	struct page *page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
-	struct ib_device *ib = conn->dev->ib;
+	struct ib_device *ib = conn->id.dev->ib;
 
 	if (!page)
 		return NULL;
@@ -69,21 +69,23 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rds_rdma_slot *slot = container_of(wc->wr_cqe,
 						  struct rds_rdma_slot, cqe);
 	struct rds_rdma_conn *conn = slot->conn;
-	unsigned int end = slot->pos + 1, t;
+	unsigned int ahead, end, t;
 	bool wake = false;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		rds_rdma_wc_failed(conn, wc);
 		return;
 	}
+	/* Of the frames under way, which are no more than there are slots */
+	ahead = (slot - conn->slots) - conn->tx_tail;
+	end = conn->tx_tail + (ahead & (conn->lim.send_slots - 1)) + 1;
 	for (t = conn->tx_tail; t != end; t++)
-		rds_rdma_slot_release(conn,
-				      &conn->slots[t % RDS_RDMA_SEND_SLOTS]);
+		rds_rdma_slot_release(conn, rds_rdma_slot_of(conn, t));
 	spin_lock(&conn->tx_lock);
 	conn->tx_tail = end;
 	/* Wake xmit only if at least half of the slots are free. */
 	if (conn->blocked & RDS_RDMA_NO_SLOT &&
-	    conn->tx_head - end <= RDS_RDMA_SEND_SLOTS / 2) {
+	    conn->tx_head - end <= conn->lim.send_slots / 2) {
 		conn->blocked = 0;
 		wake = true;
 	}
@@ -94,14 +96,14 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 
 int rds_rdma_send_create(struct rds_rdma_conn *conn)
 {
-	struct ib_device *ib = conn->dev->ib;
+	struct ib_device *ib = conn->id.dev->ib;
 	struct rds_rdma_slot *slot;
 	unsigned int i, j;
 	struct page *page;
 
 	BUILD_BUG_ON((RDS_RDMA_SEND_SLOTS + RDS_RDMA_ACK_SLOTS) * RDS_RDMA_HDR >
 		     PAGE_SIZE);
-	conn->slots = vzalloc(array_size(RDS_RDMA_SEND_SLOTS,
+	conn->slots = vzalloc(array_size(conn->lim.send_slots,
 					 sizeof(*conn->slots)));
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (!conn->slots || !page)
@@ -111,14 +113,14 @@ int rds_rdma_send_create(struct rds_rdma_conn *conn)
 	if (ib_dma_mapping_error(ib, conn->tx_hdr_dma))
 		goto nomem;
 	conn->tx_hdr = page_address(page);
-	for (i = 0; i < RDS_RDMA_SEND_SLOTS; i++) {
+	for (i = 0; i < conn->lim.send_slots; i++) {
 		slot = &conn->slots[i];
 		slot->conn = conn;
 		slot->cqe.done = send_done;
 		slot->wr.wr_cqe = &slot->cqe;
 		slot->wr.sg_list = slot->sge;
 		for (j = 0; j < RDS_RDMA_SEND_SGE; j++)
-			slot->sge[j].lkey = conn->dev->pd->local_dma_lkey;
+			slot->sge[j].lkey = conn->id.dom->pd->local_dma_lkey;
 	}
 	return 0;
 
@@ -133,14 +135,13 @@ void rds_rdma_send_stop(struct rds_rdma_conn *conn)
 	unsigned int t;
 
 	for (t = conn->tx_tail; t != conn->tx_head; t++)
-		rds_rdma_slot_release(conn,
-				      &conn->slots[t % RDS_RDMA_SEND_SLOTS]);
+		rds_rdma_slot_release(conn, rds_rdma_slot_of(conn, t));
 	conn->tx_tail = conn->tx_head;
 	vfree(conn->slots);
 	conn->slots = NULL;
 	if (!conn->tx_hdr)
 		return;
-	ib_dma_unmap_page(conn->dev->ib, conn->tx_hdr_dma, PAGE_SIZE,
+	ib_dma_unmap_page(conn->id.dev->ib, conn->tx_hdr_dma, PAGE_SIZE,
 			  DMA_TO_DEVICE);
 	free_page((unsigned long)conn->tx_hdr);
 	conn->tx_hdr = NULL;

@@ -10,6 +10,8 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
+#include <net/rds/dev_user.h>
+
 struct net;
 
 #define RDS_RDMA_STATS(_)		\
@@ -36,20 +38,7 @@ struct net;
 	_(ib_ack_send_delayed)		\
 	_(ib_ack_send_piggybacked)	\
 	_(ib_ack_received)		\
-	_(ib_rdma_mr_8k_alloc)		\
-	_(ib_rdma_mr_8k_free)		\
-	_(ib_rdma_mr_8k_used)		\
-	_(ib_rdma_mr_8k_pool_flush)	\
-	_(ib_rdma_mr_8k_pool_wait)	\
-	_(ib_rdma_mr_8k_pool_depleted)	\
-	_(ib_rdma_mr_1m_alloc)		\
-	_(ib_rdma_mr_1m_free)		\
-	_(ib_rdma_mr_1m_used)		\
-	_(ib_rdma_mr_1m_pool_flush)	\
-	_(ib_rdma_mr_1m_pool_wait)	\
-	_(ib_rdma_mr_1m_pool_depleted)	\
-	_(ib_rdma_mr_8k_reused)		\
-	_(ib_rdma_mr_1m_reused)		\
+	RDS_DEV_MR_STATS(_)		\
 	_(ib_atomic_cswp)		\
 	_(ib_atomic_fadd)		\
 	_(rdma_read)			\
@@ -59,6 +48,7 @@ struct net;
 	_(rdma_conn_up)			\
 	_(rdma_conn_failed)		\
 	_(rdma_registrar_rebuilt)	\
+	_(rdma_mr_stuck)			\
 	_(rdma_rx_grown)		\
 	_(rdma_rx_shrunk)		\
 	_(rdma_tx_joined)		\

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The completion queue of a connection; cq.c has the reasons and the rules. */
-#ifndef _RDS_RDMA_CQ_H
-#define _RDS_RDMA_CQ_H
+#ifndef _NET_RDS_DEV_CQ_H
+#define _NET_RDS_DEV_CQ_H
 
 #include <linux/irq_work.h>
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
 
-struct rds_rdma_conn;
+struct rds_dev;
 
 /**
- * struct rds_rdma_cq - completion queue of a connection (cq.c)
+ * struct rds_dev_cq - completion queue of a connection (cq.c)
  * @cq: completion queue: the connection's own if @handler is set, else shared
  *	and of the device's pool; NULL if there is none
  * @handler: completion handler of ib_core, which cq_completion() replaces in an
@@ -20,7 +20,7 @@ struct rds_rdma_conn;
  * @run: number of consecutive frames in one direction, minus 1
  * @rx: direction of @run: received frames
  */
-struct rds_rdma_cq {
+struct rds_dev_cq {
 	struct ib_cq		*cq;
 	ib_comp_handler		handler;
 	unsigned int		nr_cqe;
@@ -31,20 +31,21 @@ struct rds_rdma_cq {
 
 /*
  * Make a completion queue, or take one from the pool, for @nr_cqe work
- * requests.  The id has a device.  Returns 0 or a negative errno; may sleep.
+ * requests.  @dev->ib is valid.  Returns 0 or a negative errno; may sleep.
  */
-int rds_rdma_cq_get(struct rds_rdma_conn *conn, unsigned int nr_cqe);
+int rds_dev_cq_get(struct rds_dev_cq *q, const struct rds_dev *dev,
+		   unsigned int nr_cqe);
 
 /*
- * Undo rds_rdma_cq_get(), if it succeeded.  The queue pair is destroyed; may
+ * Undo rds_dev_cq_get(), if it succeeded.  The queue pair is destroyed; may
  * sleep.
  */
-void rds_rdma_cq_put(struct rds_rdma_conn *conn);
+void rds_dev_cq_put(struct rds_dev_cq *q);
 
 /*
- * Count @frames, at least one, that were received or sent, under
- * rds_rdma_conn.tx_lock.
+ * Count @frames, at least one, that were received or sent, under a lock of the
+ * user.
  */
-void rds_rdma_cq_turn(struct rds_rdma_conn *conn, bool rx, unsigned int frames);
+void rds_dev_cq_turn(struct rds_dev_cq *q, bool rx, unsigned int frames);
 
 #endif

@@ -7,12 +7,12 @@
 #include <net/if_inet6.h>
 #include <net/ipv6.h>
 
-#include "devlayer.h"
+#include "layer.h"
 
 static void found_add(struct list_head *found, bool *missed, struct net *net,
 		      int ifindex, const struct in6_addr *addr)
 {
-	struct rds_rdma_found *f = kzalloc_obj(*f, GFP_ATOMIC);
+	struct rds_dev_found *f = kzalloc_obj(*f, GFP_ATOMIC);
 
 	if (!f) {
 		*missed = true;
@@ -53,8 +53,8 @@ static void collect_v6(struct net *net, struct net_device *ndev,
 	read_unlock_bh(&idev->lock);
 }
 
-void rds_rdma_addr_collect(struct net *net, struct list_head *found,
-			   bool *missed, bool *tentative)
+void rds_dev_addr_collect(struct net *net, struct list_head *found,
+			  bool *missed, bool *tentative)
 {
 	struct net_device *ndev;
 	struct in_device *idev;

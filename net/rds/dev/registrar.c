@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The registrar of a device: a queue pair connected to another one of the same
+ * The registrar of a domain: a queue pair connected to another one of the same
  * device, over which keys are made and ended.  It carries no data.  Keys need a
  * queue pair in the connected state, and a program may need a key before it has
  * any connection.
@@ -23,11 +23,11 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <rdma/rdma_cm.h>
 
-#include "devlayer.h"
-#include "rdma.h"
+#include "layer.h"
+#include "registrar.h"
 
-#define REG_DEPTH	64
 /* longest time for one step of connecting */
 #define REG_STEP_TIME	(2 * HZ)
 #define REG_CM_MS	2000		/* time-out of rdma_cm for one step */
@@ -45,14 +45,14 @@
 #define REG_EV_UP	BIT(3)
 
 /**
- * struct rds_rdma_registrar - registrar of a device
- * @dev: the device, which outlives its registrar
+ * struct rds_dev_registrar - registrar of a domain
+ * @dom: the domain, which outlives its registrar
  * @work: makes and unmakes the registrar
  * @wait: woken when @up, @broken, @stop, @inflight or @events changes
  * @lock: (spin, bh) guards @up to @addr
  * @up: requests can be made
  * @broken: the registrar has failed and must be made anew
- * @stop: the device is being removed
+ * @stop: the domain ends
  * @inflight: length of @reqs
  * @reqs: requests under way
  * @events: REG_EV_* of the present attempt
@@ -69,8 +69,8 @@
  * @used: the registrar was up, so that requests may be left in @qp
  * @qp_error: a queue pair reported an error that @work has to handle
  */
-struct rds_rdma_registrar {
-	struct rds_rdma_dev	*dev;
+struct rds_dev_registrar {
+	struct rds_dev_domain	*dom;
 	struct delayed_work	work;
 	wait_queue_head_t	wait;
 
@@ -81,7 +81,7 @@ struct rds_rdma_registrar {
 	unsigned int		inflight;
 	struct list_head	reqs;
 	unsigned int		events;
-	struct rds_rdma_laddr	addr;
+	struct rds_dev_laddr	addr;
 
 	u64			secret;
 	unsigned long		backoff;
@@ -96,7 +96,7 @@ struct rds_rdma_registrar {
 };
 
 /* Mark the registrar as broken.  Any context but hard interrupts. */
-static void reg_fail(struct rds_rdma_registrar *reg)
+static void reg_fail(struct rds_dev_registrar *reg)
 {
 	bool was_up;
 
@@ -105,14 +105,14 @@ static void reg_fail(struct rds_rdma_registrar *reg)
 	reg->up = false;
 	reg->broken = true;
 	if (was_up && !reg->stop) {
-		rds_rdma_dev_stats_inc(rdma_registrar_rebuilt);
-		mod_delayed_work(rds_rdma_wq, &reg->work, 0);
+		rds_dev_stats_inc(reg->dom, rdma_registrar_rebuilt);
+		mod_delayed_work(rds_dev_wq, &reg->work, 0);
 	}
 	wake_up_all(&reg->wait);
 	spin_unlock_bh(&reg->lock);
 }
 
-static void reg_says(struct rds_rdma_registrar *reg, unsigned int event)
+static void reg_says(struct rds_dev_registrar *reg, unsigned int event)
 {
 	spin_lock_bh(&reg->lock);
 	reg->events |= event;
@@ -124,7 +124,7 @@ static void reg_says(struct rds_rdma_registrar *reg, unsigned int event)
  * Accept the own request only: rdma_cm rejects those for which a handler
  * returns an error.
  */
-static int reg_request(struct rds_rdma_registrar *reg, struct rdma_cm_id *id,
+static int reg_request(struct rds_dev_registrar *reg, struct rdma_cm_id *id,
 		       const struct rdma_conn_param *param)
 {
 	bool ours = param->private_data &&
@@ -141,7 +141,7 @@ static int reg_request(struct rds_rdma_registrar *reg, struct rdma_cm_id *id,
 
 static int reg_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
-	struct rds_rdma_registrar *reg = id->context;
+	struct rds_dev_registrar *reg = id->context;
 
 	switch (ev->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
@@ -168,7 +168,7 @@ static int reg_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 /* May run in a hard interrupt */
 static void reg_qp_event(struct ib_event *ev, void *context)
 {
-	struct rds_rdma_registrar *reg = context;
+	struct rds_dev_registrar *reg = context;
 
 	switch (ev->event) {
 	case IB_EVENT_QP_FATAL:
@@ -176,14 +176,14 @@ static void reg_qp_event(struct ib_event *ev, void *context)
 	case IB_EVENT_QP_ACCESS_ERR:
 	case IB_EVENT_DEVICE_FATAL:
 		WRITE_ONCE(reg->qp_error, true);
-		mod_delayed_work(rds_rdma_wq, &reg->work, 0);
+		mod_delayed_work(rds_dev_wq, &reg->work, 0);
 		break;
 	default:
 		break;
 	}
 }
 
-static int reg_step(struct rds_rdma_registrar *reg, unsigned int event)
+static int reg_step(struct rds_dev_registrar *reg, unsigned int event)
 {
 	wait_event_timeout(reg->wait,
 			   READ_ONCE(reg->events) & event ||
@@ -195,7 +195,7 @@ static int reg_step(struct rds_rdma_registrar *reg, unsigned int event)
 		       -EAGAIN;
 }
 
-static void reg_qp_attr(struct rds_rdma_registrar *reg,
+static void reg_qp_attr(struct rds_dev_registrar *reg,
 			struct ib_qp_init_attr *attr, unsigned int depth)
 {
 	*attr = (struct ib_qp_init_attr) {
@@ -214,16 +214,16 @@ static void reg_qp_attr(struct rds_rdma_registrar *reg,
 	};
 }
 
-static int reg_qp(struct rds_rdma_registrar *reg, struct rdma_cm_id *id,
+static int reg_qp(struct rds_dev_registrar *reg, struct rdma_cm_id *id,
 		  unsigned int depth)
 {
 	struct ib_qp_init_attr attr;
 
 	reg_qp_attr(reg, &attr, depth);
-	return rdma_create_qp(id, reg->dev->pd, &attr);
+	return rdma_create_qp(id, reg->dom->pd, &attr);
 }
 
-static int reg_listen(struct rds_rdma_registrar *reg)
+static int reg_listen(struct rds_dev_registrar *reg)
 {
 	struct sockaddr_storage ss;
 	struct rdma_cm_id *id;
@@ -234,14 +234,14 @@ static int reg_listen(struct rds_rdma_registrar *reg)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	reg->listen = id;
-	rds_rdma_sockaddr(&ss, &reg->addr, 0);
+	rds_dev_sockaddr(&ss, &reg->addr.addr, reg->addr.scope, 0);
 	err = rdma_bind_addr(id, (struct sockaddr *)&ss);
-	if (!err && id->device != reg->dev->ib)
+	if (!err && id->device != reg->dom->dev->ib)
 		err = -ENODEV;
 	return err ?: rdma_listen(id, 1);
 }
 
-static int reg_resolve(struct rds_rdma_registrar *reg)
+static int reg_resolve(struct rds_dev_registrar *reg)
 {
 	struct sockaddr_storage src, dst = reg->listen->route.addr.src_addr;
 	struct rdma_cm_id *id;
@@ -252,17 +252,17 @@ static int reg_resolve(struct rds_rdma_registrar *reg)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	reg->init = id;
-	rds_rdma_sockaddr(&src, &reg->addr, 0);
+	rds_dev_sockaddr(&src, &reg->addr.addr, reg->addr.scope, 0);
 	err = rdma_resolve_addr(id, (struct sockaddr *)&src,
 				(struct sockaddr *)&dst, REG_CM_MS);
 	err = err ?: reg_step(reg, REG_EV_ADDR);
-	if (!err && id->device != reg->dev->ib)
+	if (!err && id->device != reg->dom->dev->ib)
 		err = -ENODEV;
 	err = err ?: rdma_resolve_route(id, REG_CM_MS);
 	return err ?: reg_step(reg, REG_EV_ROUTE);
 }
 
-static int reg_connect(struct rds_rdma_registrar *reg)
+static int reg_connect(struct rds_dev_registrar *reg)
 {
 	struct rdma_conn_param param = {
 		.private_data		= &reg->secret,
@@ -277,7 +277,7 @@ static int reg_connect(struct rds_rdma_registrar *reg)
 		.initiator_depth	= 1,
 		.rnr_retry_count	= 7,
 	};
-	int err = reg_qp(reg, reg->init, REG_DEPTH);
+	int err = reg_qp(reg, reg->init, reg->dom->dev->props.reg_depth);
 
 	err = err ?: rdma_connect(reg->init, &param);
 	err = err ?: reg_step(reg, REG_EV_REQUEST);
@@ -290,20 +290,20 @@ static int reg_connect(struct rds_rdma_registrar *reg)
 	return err ?: reg_step(reg, REG_EV_UP);
 }
 
-static int reg_loop(struct rds_rdma_registrar *reg)
+static int reg_loop(struct rds_dev_registrar *reg)
 {
 	struct ib_qp_init_attr attr;
 	struct ib_qp *qp;
 
-	reg_qp_attr(reg, &attr, REG_DEPTH);
-	qp = ib_create_qp(reg->dev->pd, &attr);
+	reg_qp_attr(reg, &attr, reg->dom->dev->props.reg_depth);
+	qp = ib_create_qp(reg->dom->pd, &attr);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
 	reg->qp = qp;
-	return rds_rdma_qp_loop(qp, &reg->addr.addr);
+	return rds_dev_qp_loop(qp, &reg->addr.addr);
 }
 
-static int reg_pair(struct rds_rdma_registrar *reg)
+static int reg_pair(struct rds_dev_registrar *reg)
 {
 	int err = reg_listen(reg);
 
@@ -317,9 +317,9 @@ static int reg_pair(struct rds_rdma_registrar *reg)
 	return 0;
 }
 
-static int reg_make(struct rds_rdma_registrar *reg)
+static int reg_make(struct rds_dev_registrar *reg)
 {
-	struct ib_device *ib = reg->dev->ib;
+	struct ib_device *ib = reg->dom->dev->ib;
 	struct ib_cq *cq;
 
 	get_random_bytes(&reg->secret, sizeof(reg->secret));
@@ -327,7 +327,9 @@ static int reg_make(struct rds_rdma_registrar *reg)
 	 * A completion for each entry of both queue pairs, with those for the
 	 * drain
 	 */
-	cq = ib_alloc_cq(ib, reg, REG_DEPTH + 8, 0, IB_POLL_WORKQUEUE);
+	cq = ib_alloc_cq(ib, reg,
+			 reg->dom->dev->props.reg_depth + RDS_DEV_REG_CQE, 0,
+			 IB_POLL_WORKQUEUE);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	reg->cq = cq;
@@ -349,9 +351,9 @@ static void reg_destroy_id(struct rdma_cm_id **id)
  * Free what reg_make() made, also if it failed.  @up is false, so nothing is
  * posted any more.
  */
-static void reg_unmake(struct rds_rdma_registrar *reg)
+static void reg_unmake(struct rds_dev_registrar *reg)
 {
-	struct rds_rdma_reg_req *req, *tmp;
+	struct rds_dev_reg_req *req, *tmp;
 	LIST_HEAD(left);
 
 	/*
@@ -388,9 +390,9 @@ static void reg_unmake(struct rds_rdma_registrar *reg)
 
 static void reg_work(struct work_struct *work)
 {
-	struct rds_rdma_registrar *reg =
-		container_of(work, struct rds_rdma_registrar, work.work);
-	struct rds_rdma_laddr addr;
+	struct rds_dev_registrar *reg =
+		container_of(work, struct rds_dev_registrar, work.work);
+	struct rds_dev_laddr addr;
 	bool nothing;
 	int err;
 
@@ -405,10 +407,10 @@ static void reg_work(struct work_struct *work)
 	/* Drop errors that the destroyed queue pairs reported. */
 	WRITE_ONCE(reg->qp_error, false);
 	/*
-	 * rds_rdma_registrar_kick() queues the work again when an address
+	 * rds_dev_registrar_kick() queues the work again when an address
 	 * comes.
 	 */
-	if (!rds_rdma_addr_of_dev(reg->dev, &addr, reg->failed))
+	if (!rds_dev_addr_of_domain(reg->dom, &addr, reg->failed))
 		return;
 
 	spin_lock_bh(&reg->lock);
@@ -419,7 +421,7 @@ static void reg_work(struct work_struct *work)
 
 	err = reg_make(reg);
 	if (err) {
-		pr_debug("rds_rdma: registrar at %pI6c: error %d, events %x\n",
+		pr_debug("rds_dev: registrar at %pI6c: error %d, events %x\n",
 			 &addr.addr, err, reg->events);
 		/*
 		 * Do not let the CM repeat a request: it does harm while the
@@ -435,7 +437,7 @@ static void reg_work(struct work_struct *work)
 		reg->failed = 0;
 		wake_up_all(&reg->wait);
 	} else if (!reg->stop) {
-		queue_delayed_work(rds_rdma_wq, &reg->work, reg->backoff);
+		queue_delayed_work(rds_dev_wq, &reg->work, reg->backoff);
 		reg->failed++;
 		reg->backoff = min(2 * reg->backoff,
 				   (unsigned long)REG_BACKOFF_MAX);
@@ -443,19 +445,19 @@ static void reg_work(struct work_struct *work)
 	spin_unlock_bh(&reg->lock);
 }
 
-int rds_rdma_registrar_create(struct rds_rdma_dev *dev)
+int rds_dev_registrar_create(struct rds_dev_domain *dom)
 {
-	struct rds_rdma_registrar *reg = kzalloc_obj(*reg);
+	struct rds_dev_registrar *reg = kzalloc_obj(*reg);
 
 	if (!reg)
 		return -ENOMEM;
-	reg->dev = dev;
+	reg->dom = dom;
 	INIT_DELAYED_WORK(&reg->work, reg_work);
 	init_waitqueue_head(&reg->wait);
 	spin_lock_init(&reg->lock);
 	INIT_LIST_HEAD(&reg->reqs);
 	reg->backoff = REG_BACKOFF_MIN;
-	dev->reg = reg;
+	dom->reg = reg;
 	return 0;
 }
 
@@ -463,9 +465,9 @@ int rds_rdma_registrar_create(struct rds_rdma_dev *dev)
  * Stop the registrar.  On return it has no object in the device, and no request
  * is under way.
  */
-void rds_rdma_registrar_stop(struct rds_rdma_dev *dev)
+void rds_dev_registrar_stop(struct rds_dev_domain *dom)
 {
-	struct rds_rdma_registrar *reg = dev->reg;
+	struct rds_dev_registrar *reg = dom->reg;
 
 	spin_lock_bh(&reg->lock);
 	reg->stop = true;
@@ -481,25 +483,25 @@ void rds_rdma_registrar_stop(struct rds_rdma_dev *dev)
 	cancel_delayed_work_sync(&reg->work);
 }
 
-void rds_rdma_registrar_free(struct rds_rdma_dev *dev)
+void rds_dev_registrar_free(struct rds_dev_domain *dom)
 {
-	kfree(dev->reg);
+	kfree(dom->reg);
 }
 
 /* Have the registrar made, as an address leads to the device.  Any context. */
-void rds_rdma_registrar_kick(struct rds_rdma_dev *dev)
+void rds_dev_registrar_kick(struct rds_dev_domain *dom)
 {
-	struct rds_rdma_registrar *reg = dev->reg;
+	struct rds_dev_registrar *reg = dom->reg;
 
 	spin_lock_bh(&reg->lock);
 	if (!reg->stop && !reg->up)
-		mod_delayed_work(rds_rdma_wq, &reg->work, 0);
+		mod_delayed_work(rds_dev_wq, &reg->work, 0);
 	spin_unlock_bh(&reg->lock);
 }
 
-void rds_rdma_registrar_leave(struct rds_rdma_dev *dev, const struct net *net)
+void rds_dev_registrar_leave(struct rds_dev_domain *dom, const struct net *net)
 {
-	struct rds_rdma_registrar *reg = dev->reg;
+	struct rds_dev_registrar *reg = dom->reg;
 	bool there;
 
 	/*
@@ -516,9 +518,9 @@ void rds_rdma_registrar_leave(struct rds_rdma_dev *dev, const struct net *net)
 	flush_delayed_work(&reg->work);
 }
 
-int rds_rdma_registrar_wait(struct rds_rdma_dev *dev)
+int rds_dev_registrar_wait(struct rds_dev_domain *dom)
 {
-	struct rds_rdma_registrar *reg = dev->reg;
+	struct rds_dev_registrar *reg = dom->reg;
 	long left;
 
 	left = wait_event_killable_timeout(reg->wait,
@@ -535,10 +537,10 @@ int rds_rdma_registrar_wait(struct rds_rdma_dev *dev)
 /* Completion handler of requests */
 static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct rds_rdma_reg_req *req = container_of(wc->wr_cqe,
-						    struct rds_rdma_reg_req,
-						    cqe);
-	struct rds_rdma_registrar *reg = req->reg;
+	struct rds_dev_reg_req *req = container_of(wc->wr_cqe,
+						   struct rds_dev_reg_req,
+						   cqe);
+	struct rds_dev_registrar *reg = req->reg;
 
 	/* After an error the queue pair takes no request any more. */
 	if (wc->status != IB_WC_SUCCESS)
@@ -552,16 +554,17 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	complete(&req->done);
 }
 
-static int reg_post(struct rds_rdma_registrar *reg,
-		    struct rds_rdma_reg_req *req, struct ib_send_wr *wr)
+static int reg_post(struct rds_dev_registrar *reg,
+		    struct rds_dev_reg_req *req, struct ib_send_wr *wr)
 {
+	const u32 depth = reg->dom->dev->props.reg_depth;
 	int err = -EAGAIN;
 
 	spin_lock_bh(&reg->lock);
-	while (reg->up && reg->inflight >= REG_DEPTH) {
+	while (reg->up && reg->inflight >= depth) {
 		spin_unlock_bh(&reg->lock);
 		wait_event(reg->wait, !READ_ONCE(reg->up) ||
-			   READ_ONCE(reg->inflight) < REG_DEPTH);
+			   READ_ONCE(reg->inflight) < depth);
 		spin_lock_bh(&reg->lock);
 	}
 	if (reg->up) {
@@ -571,16 +574,18 @@ static int reg_post(struct rds_rdma_registrar *reg,
 		if (err) {
 			list_del_init(&req->node);
 			reg->inflight--;
+			wake_up_all(&reg->wait);
+			err = err == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
 		}
 	}
 	spin_unlock_bh(&reg->lock);
 	return err;
 }
 
-int rds_rdma_registrar_run(struct rds_rdma_dev *dev,
-			   struct rds_rdma_reg_req *req, struct ib_send_wr *wr)
+int rds_dev_registrar_run(struct rds_dev_domain *dom,
+			  struct rds_dev_reg_req *req, struct ib_send_wr *wr)
 {
-	struct rds_rdma_registrar *reg = dev->reg;
+	struct rds_dev_registrar *reg = dom->reg;
 	int err;
 
 	req->reg = reg;
@@ -589,13 +594,10 @@ int rds_rdma_registrar_run(struct rds_rdma_dev *dev,
 	wr->wr_cqe = &req->cqe;
 	wr->send_flags |= IB_SEND_SIGNALED;
 	wr->next = NULL;
+	/* What the device did not take is of no concern to other requests. */
 	err = reg_post(reg, req, wr);
-	if (err == -EAGAIN)
+	if (err)
 		return err;
-	if (err) {
-		reg_fail(reg);
-		return -EAGAIN;
-	}
 	/*
 	 * If the registrar does not answer, it is unmade, which ends its
 	 * requests.

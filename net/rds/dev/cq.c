@@ -15,30 +15,30 @@
  * CQ_RUN_MAX + 1 frames in one direction is a stream.
  *
  * Lifetime: the queue is freed after its queue pair, when the device raises no
- * completion any more; rds_rdma_cq_put() waits for an interrupt and for a poll
+ * completion any more; rds_dev_cq_put() waits for an interrupt and for a poll
  * in progress.
  *
- * Lock: rds_rdma_cq.run and .rx are under rds_rdma_conn.tx_lock.  A completion
+ * Lock: rds_dev_cq.run and .rx are under a lock of the user.  A completion
  * reads .run without the lock: both of its ways are correct.
  */
+#include <linux/module.h>
 #include <linux/rcupdate.h>
 
-#include "data.h"
+#include <net/rds/dev_cq.h>
+#include <net/rds/dev.h>
 
 #define CQ_RUN_MAX	4
 
-void rds_rdma_cq_turn(struct rds_rdma_conn *conn, bool rx, unsigned int frames)
+void rds_dev_cq_turn(struct rds_dev_cq *q, bool rx, unsigned int frames)
 {
-	struct rds_rdma_cq *q = &conn->cq;
-
-	lockdep_assert_held(&conn->tx_lock);
 	WRITE_ONCE(q->run, rx == q->rx ? q->run + frames : frames - 1);
 	q->rx = rx;
 }
+EXPORT_SYMBOL_NS_GPL(rds_dev_cq_turn, RDS_DEV_NS);
 
 static void cq_irq(struct irq_work *work)
 {
-	struct rds_rdma_cq *q = container_of(work, struct rds_rdma_cq, irq);
+	struct rds_dev_cq *q = container_of(work, struct rds_dev_cq, irq);
 
 	q->handler(q->cq, q->cq->cq_context);
 }
@@ -46,32 +46,31 @@ static void cq_irq(struct irq_work *work)
 /* Replaces the completion handler of ib_core, which any context may call. */
 static void cq_completion(struct ib_cq *cq, void *context)
 {
-	struct rds_rdma_conn *conn = context;
-	struct rds_rdma_cq *q = &conn->cq;
+	struct rds_dev_cq *q = context;
 
 	/*
 	 * In an interrupt, or with softirqs disabled, the softirq runs without
 	 * ksoftirqd.
 	 */
 	if (in_interrupt() || READ_ONCE(q->run) > CQ_RUN_MAX)
-		q->handler(cq, context);
+		q->handler(cq, cq->cq_context);
 	else
 		irq_work_queue(&q->irq);
 }
 
-int rds_rdma_cq_get(struct rds_rdma_conn *conn, unsigned int nr_cqe)
+int rds_dev_cq_get(struct rds_dev_cq *q, const struct rds_dev *dev,
+		   unsigned int nr_cqe)
 {
-	struct ib_device *ib = conn->id->device;
-	struct rds_rdma_cq *q = &conn->cq;
+	struct ib_device *ib = dev->ib;
 	struct ib_cq *cq;
 
-	if (!conn->dev->props.soft) {
+	if (!dev->props.soft) {
 		cq = ib_cq_pool_get(ib, nr_cqe, -1, IB_POLL_SOFTIRQ);
 		if (IS_ERR(cq))
 			return PTR_ERR(cq);
 		q->nr_cqe = nr_cqe;
 	} else {
-		cq = ib_alloc_cq_any(ib, conn, nr_cqe, IB_POLL_SOFTIRQ);
+		cq = ib_alloc_cq_any(ib, q, nr_cqe, IB_POLL_SOFTIRQ);
 		if (IS_ERR(cq))
 			return PTR_ERR(cq);
 		init_irq_work(&q->irq, cq_irq);
@@ -85,6 +84,7 @@ int rds_rdma_cq_get(struct rds_rdma_conn *conn, unsigned int nr_cqe)
 		cq->comp_handler = cq_completion;
 	return 0;
 }
+EXPORT_SYMBOL_NS_GPL(rds_dev_cq_get, RDS_DEV_NS);
 
 /*
  * Wait until no softirq uses the queue.  ib_free_cq() does not: a poll marks
@@ -100,10 +100,8 @@ static void cq_wait_poll(struct ib_cq *cq)
 	irq_poll_enable(&cq->iop);
 }
 
-void rds_rdma_cq_put(struct rds_rdma_conn *conn)
+void rds_dev_cq_put(struct rds_dev_cq *q)
 {
-	struct rds_rdma_cq *q = &conn->cq;
-
 	if (!q->cq)
 		return;
 	if (q->handler) {
@@ -115,3 +113,4 @@ void rds_rdma_cq_put(struct rds_rdma_conn *conn)
 	}
 	q->cq = NULL;
 }
+EXPORT_SYMBOL_NS_GPL(rds_dev_cq_put, RDS_DEV_NS);

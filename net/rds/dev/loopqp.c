@@ -5,7 +5,7 @@
  */
 #include <rdma/ib_cache.h>
 
-#include "devlayer.h"
+#include "layer.h"
 
 static int loop_connect(struct ib_qp *qp, const struct ib_gid_attr *gid)
 {
@@ -52,7 +52,7 @@ static int loop_connect(struct ib_qp *qp, const struct ib_gid_attr *gid)
 				    IB_QP_MAX_QP_RD_ATOMIC);
 }
 
-int rds_rdma_qp_loop(struct ib_qp *qp, const struct in6_addr *addr)
+int rds_dev_qp_loop(struct ib_qp *qp, const struct in6_addr *addr)
 {
 	const struct ib_gid_attr *gid;
 	int err;
