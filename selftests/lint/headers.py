@@ -17,6 +17,9 @@ import tree
 
 USER = ["gcc", "-std=gnu11", "-fsyntax-only", "-D_GNU_SOURCE"]
 SHADOW = "include/compat/"
+OURS = ("net/", "include/net/", "include/trace/", "include/uapi/")
+# Headers of modules that only tests build
+TESTS = ("selftests/vm/rxe-dma/", "selftests/rdma/twin.h")
 
 
 def kernel_command(built):
@@ -36,7 +39,9 @@ def kernel_command(built):
 
 
 def command(header, built, kernel):
-    if header.startswith(("net/", "include/net/", "include/trace/", "include/uapi/")):
+    if header.startswith(TESTS):
+        return kernel, os.path.join(tree.TOP, header)
+    if header.startswith(OURS):
         # The copy of the header in BUILT: the command's include paths lead there.
         return kernel, os.path.join(built, header)
     here = os.path.dirname(header)

@@ -35,8 +35,8 @@ MAY = {
 }
 # A folder with two layers, which differ by file name: the state of a socket is below the system
 # calls.
-SPLIT = {"sock": ("sock/state", ("state", "table", "rcvq", "rxmem", "notify", "note", "report",
-                                  "zrecord", "flow"))}
+SPLIT = {"sock": ("sock/state", ("state", "table", "rcvq", "rxmem", "peerbound", "notify", "note",
+                                  "report", "zrecord", "flow"))}
 # Headers that the kernel-free files may include in angle brackets
 PURE_ANGLED = ("net/rds/wire.h", "net/rds/stream.h")
 
@@ -72,9 +72,14 @@ def includes(f):
             yield n, m.group(1) == "<", m.group(2)
 
 
+# What has no include path to the core: transports, and the devices of RDMA, which name nothing of RDS
+APART = ("net/rds/transport/", "net/rds/dev/")
+DEVICES = ("net/rds/transport/rdma/", "net/rds/dev/")
+OF_DEVICES = r"net/rds/dev(_\w+)?\.h"
+
+
 def core(files):
-    return [f for f in files if f.is_c and f.path.startswith("net/rds/")
-            and not f.path.startswith("net/rds/transport/")]
+    return [f for f in files if f.is_c and f.path.startswith("net/rds/") and not f.path.startswith(APART)]
 
 
 def check_core_includes(files):
@@ -107,15 +112,18 @@ def check_circles(files):
 
 def check_transport_includes(files):
     for f in files:
-        if not f.is_c or not f.path.startswith("net/rds/transport/"):
+        if not f.is_c or not f.path.startswith(APART):
             continue
-        rdma = f.path.startswith("net/rds/transport/rdma/")
+        rdma = f.path.startswith(DEVICES)
         for n, angled, name in includes(f):
             inside = name.startswith(f.path[len("net/rds/"):].rsplit("/", 1)[0] + "/")
             if not angled and "/" in name and not inside:
                 yield f.path, n, "a transport includes %s, but may see <net/rds/*> only" % name
             if name.startswith("rdma/") and not rdma:
                 yield f.path, n, "rdma/ outside the RDMA transport"
+            if f.path.startswith("net/rds/dev/") and name.startswith("net/rds/") and \
+                    not re.fullmatch(OF_DEVICES, name):
+                yield f.path, n, "the devices include <%s>, but name nothing of RDS" % name
 
 
 def check_public_includes(files):
@@ -125,6 +133,9 @@ def check_public_includes(files):
         for n, angled, name in includes(f):
             if not angled and name != "proto/plat.h":
                 yield f.path, n, 'a public header includes "%s"' % name
+            if re.fullmatch("include/" + OF_DEVICES, f.path) and name.startswith("net/rds/") and \
+                    not re.fullmatch(OF_DEVICES, name):
+                yield f.path, n, "the devices include <%s>, but name nothing of RDS" % name
     for f in core(files):
         for n, _, name in includes(f):
             if name.startswith("rdma/"):

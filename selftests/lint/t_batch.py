@@ -78,6 +78,13 @@ STORIES = [
     ("a line that is cut off leaves those before it",
      [["line 1", *PASS, *DONE, "line 2", *PASS, "cut"], ["cut"]],
      [[], "cut", "cut"], []),
+    ("that a line is cut off, and nobody looks for leaks, is one thing",
+     [["debug", "line 1", *PASS, *DONE, "line 2", *PASS, "cut"], ["debug", "cut"]],
+     [[], "cut", "cut"], []),
+    ("a guest that dies before the scan for leaks is told of the batch, too",
+     [["debug", "line 1", *PASS, *DONE, "line 2", *PASS, *DONE, "line 3", *PASS, "start"]],
+     [[], [], ["a: guest does not answer"]],
+     ["a: no scan for leaks: the guest ended in c3"]),
 ]
 
 
@@ -100,6 +107,8 @@ def told(lines, words, scratch, opts):
             assert answers[-1:] == [w[1:]], "answered %s, not %s" % (answers, w)
         elif w == "cut":
             g.part.cut = True
+        elif w == "debug":
+            g.kernel.name, g.leaks = w, True
         elif w == "+late":
             opts.until = 0
         else:
@@ -130,7 +139,8 @@ class FakeRunner(run.Runner):
 
     def report(self, line, tally, guests):
         cut = tally.cut and not tally.failures
-        self.reports.setdefault(line.name, []).append("cut" if cut else tally.failures)
+        self.reports.setdefault(line.name, []).append(
+            "cut" if cut else tally.failures + tally.skipped)
 
     def not_begun(self, line):
         self.reports[line.name] = [None]

@@ -14,6 +14,10 @@ RIP = "[   46.08] RIP: 0010:inet_ehashfn+0x33/0x110"
 GONE = "[   46.09] Code: 24 08 31 c0 0f <1f> 44 00 00 41"
 THERE = "[   46.09] Code: 24 08 31 c0 cc <1f> 44 00 00 41"
 
+FAULT = OOPS.replace("int3", "double fault")
+PROTECTED = OOPS.replace("int3", "general protection fault, probably for non-canonical address 0x17634c38")
+FLAGS = "[   46.10] RSP: 0018:ff8bad3f400f3c40 EFLAGS: 0e920202"
+
 # lines of a console, did the emulator cause the death
 CASES = [
     ([OOPS, "Workqueue: x", RIP, GONE], True),
@@ -23,6 +27,16 @@ CASES = [
     ([OOPS, RIP.replace("inet_ehashfn", "rds_sendmsg"), GONE], False),
     ([OOPS, RIP.replace("/0x110", "/0x110 [rds_rdma]"), GONE], False),
     ([OOPS.replace("int3", "invalid opcode"), RIP, GONE], False),
+    ([FAULT, RIP, THERE, FLAGS], True),
+    ([FAULT, RIP, THERE, FLAGS.replace("0e92", "0001")], False),
+    ([FAULT, RIP, GONE], False),
+    ([PROTECTED, RIP, THERE, FLAGS], True),
+    ([PROTECTED, RIP, THERE, FLAGS.replace("0e92", "0001")], False),
+    ([PROTECTED, RIP.replace("/0x110", "/0x110 [rds_rdma]"), THERE, FLAGS], False),
+    ([FAULT, RIP.replace("inet_ehashfn", "rds_sendmsg"), GONE, FLAGS], False),
+    ([OOPS, RIP, THERE, FLAGS], False),
+    ([FAULT.replace("[#1]", "[#2]"), RIP, THERE, FLAGS], False),
+    ([OOPS, RIP, THERE, FAULT, RIP, FLAGS], False),
     ([], False),
 ]
 
@@ -95,10 +109,10 @@ def main():
     for i in wrong:
         print("# %s: %s" % (JUDGED[i], judged(*JUDGED[i][:3])))
     print("%s lint.foreign_splats, %d cases" % ("not ok" if wrong else "ok", len(JUDGED)))
-    bad = [i for i, (lines, want) in enumerate(CASES) if (splats.stale_int3(lines) is not None) != want]
+    bad = [i for i, (lines, want) in enumerate(CASES) if (splats.emulator_fault(lines) is not None) != want]
     for i in bad:
         print("# case %d" % i)
-    print("%s lint.stale_int3, %d cases" % ("not ok" if bad else "ok", len(CASES)))
+    print("%s lint.emulator_fault, %d cases" % ("not ok" if bad else "ok", len(CASES)))
     lost = splats.where(WARNED) != WHERE or splats.where(OOPSED) != "swapper/0 < inet_ehashfn+0x33/0x110" or \
         splats.where([OOPS]) != "" or \
         splats.registers([OOPS, RIP, GONE]) != [RIP.partition("] ")[2], GONE.partition("] ")[2]]

@@ -10,7 +10,7 @@
  *				txq_collect()
  *	come_up			rds_txq_open(): the greeting first, what was begun
  *				is held
- *	lose			path_teardown(): rds_lanes_forsake(),
+ *	lose			close_begin(): rds_lanes_forsake(); close_end():
  *				rds_txq_take_back(), rds_carry_begin() of
  *				carry_all()
  *	hear			rds_txq_heard(), rds_txq_tidy(), rds_lanes_carry();

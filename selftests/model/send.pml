@@ -8,7 +8,7 @@
  *	Program			txq_append() of rds_txq_send()
  *	transmit		txq_loop(), txq_collect()
  *	acked			rds_txq_acked(), rds_txq_retire()
- *	lose			rds_txq_rewind() in path_teardown()
+ *	lose			rds_txq_rewind() in close_end()
  *	told			rds_conn_handshake(), rds_session_generation()
  *	receive			rds_rx_check() in rds_rx_deliver()
  *	restart			the peer's module is loaded again

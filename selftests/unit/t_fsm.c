@@ -41,14 +41,6 @@ static const int onward[RDS_PATH_NR_STATES] = {
 	[RDS_PATH_CLOSING]	= RDS_EV_CLOSED,
 };
 
-static u32 seed = 1;
-
-static u32 rnd(u32 below)
-{
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 16) % below;
-}
-
 /* From each state but DEAD a path is UP after at most three events. */
 static void back_to_up(void)
 {
@@ -57,8 +49,8 @@ static void back_to_up(void)
 	for (walk = 0; walk < 20000; walk++) {
 		int s = RDS_PATH_DOWN, n;
 
-		for (step = rnd(12); step; step--) {
-			int next = rds_cpath_next(s, rnd(RDS_PATH_NR_EVENTS));
+		for (step = unit_random(12); step; step--) {
+			int next = rds_cpath_next(s, unit_random(RDS_PATH_NR_EVENTS));
 
 			if (next >= 0)
 				s = next;

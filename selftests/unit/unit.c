@@ -20,6 +20,14 @@ void unit_expect(int held, const char *file, int line, const char *fmt, ...)
 	putchar('\n');
 }
 
+unsigned int unit_random(unsigned int below)
+{
+	static unsigned int seed = 1;
+
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 16) % below;
+}
+
 int main(void)
 {
 	const struct unit_case *c;

@@ -17,6 +17,9 @@ struct unit_case {
 void unit_expect(int held, const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* A number below @below; the same ones in each run */
+unsigned int unit_random(unsigned int below);
+
 /* Defined by every test with UNIT_CASES(). The last entry has no name. */
 extern const struct unit_case unit_cases[];
 
