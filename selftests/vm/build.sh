@@ -51,6 +51,8 @@ if [ "$what" = cov ]; then
 	cp "$dir/cov/rds_cov.ko" "$dir/ko/"
 	set -- CFLAGS_MODULE=-fsanitize-coverage=trace-pc KBUILD_EXTRA_SYMBOLS="$dir/cov/Module.symvers"
 fi
+# Variables on the stack begin as a pattern, and not as zeros: so what a user is shown unwritten is seen.
+[ "$what" != debug ] || set -- KCFLAGS=-ftrivial-auto-var-init=pattern
 if ! "$kmake" "$what" -j"$jobs" M="$dir" "$@" modules >"$log" 2>&1; then
 	grep -E 'error|Error|undefined|warning' "$log" | head -n 40 >&2
 	echo "build: modules for $what failed, see $log" >&2

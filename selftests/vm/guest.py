@@ -194,7 +194,7 @@ class Guest:
         }
         for s, mods in sets.items():
             # rds_rdma is loaded only by lines that ask for it, see selftests/rdma/rdma.sh.
-            for var, names in (("", ("rds", "rds_tcp")), ("_rdma", ("rds_rdma",))):
+            for var, names in (("", ("rds", "rds_tcp")), ("_rdma", ("rds_dev", "rds_rdma"))):
                 e["RDS_MODS_" + s + var] = " ".join("%s:%s" % (m, vmconf.identity(mods[m]))
                                                     for m in names if m in mods)
         e["RDS_MODULES"] = "" if self.stack == "none" else "1"
@@ -245,7 +245,7 @@ class Guest:
         # --pdeathsig: a guest ends when its runner is killed.
         argv = ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-nodefaults",
                 "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35",
-                "-m", str(self.memory())]
+                "-m", str(self.memory())] + self.dma_devices()
         argv += accel_args(self.opts.accel, self.line.cpus)
         args = KERNEL_ARGS + (" nowatchdog" if self.line.cpus == "icount" else "")
         if self.opts.accel == "tcg" and self.line.cpus != "icount" and tsc.khz():
@@ -272,6 +272,16 @@ class Guest:
             argv += ["-netdev", "stream,id=n%d,server=%s,addr.type=unix,addr.path=%s"
                      % (n, role, link),
                      "-device", "%s,netdev=n%d,mac=%s,romfile=" % (self.nic(n), n, mac)]
+        return argv
+
+    def dma_devices(self):
+        """The PCI device to which rxe-dma maps memory, behind an IOMMU if the kernel is to use one.
+        The virtio devices stay outside of the IOMMU."""
+        argv = []
+        if "intel_iommu=on" in self.line.kernel_args:
+            argv += ["-device", "intel-iommu,intremap=off"]
+        if "rxe-dma" in self.line.command:
+            argv += ["-device", "edu"]
         return argv
 
     def nic(self, n):

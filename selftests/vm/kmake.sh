@@ -10,6 +10,8 @@ set -eu
 vm=$(cd "$(dirname "$0")" && pwd)
 K=${1:?usage: kmake.sh KERNEL ARGUMENT...}
 shift
+# Without a module make would configure the headers anew, and break them.
+case " $*" in *" M="*) ;; *) echo "kmake.sh: no M= in: $*" >&2; exit 2 ;; esac
 kdir=$("$vm/fetch.sh" --kdir "$K")
 # No BTF for modules: the headers packages lack the vmlinux with type information that it needs.
 case "$K" in

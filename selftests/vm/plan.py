@@ -165,12 +165,12 @@ class Plan:
         return [[ln.name for ln in hand] for hand in hands]
 
     def leaks(self, now):
-        """The lines of a guest that several lines share, another one whenever the same lines run
-        again, as words: kmemleak makes a guest slower by a third, and finds what any of its lines
-        leaves."""
+        """The lines of a guest that several lines share, another one or none whenever the same
+        lines run again, as words: kmemleak finds what any of the lines leaves, but makes a guest so
+        slow that a machine may have no time for its last lines."""
         shared = [names for names in self.guests() if len(names) > 1]
         at = now // math.lcm(*(m for _, m in self.turns.values()))
-        return ["=" + name for name in shared[at % len(shared)]] if shared else ["=none"]
+        return ["=" + name for name in (shared + [["none"]])[at % (len(shared) + 1)]]
 
     def cell(self, pair):
         if pair in self.turns:

@@ -348,23 +348,23 @@ class Runner:
         return guests
 
     def blamed(self, parts):
-        """Did a kernel report anything else before the emulator's breakpoint ended a guest?"""
+        """Did a kernel report anything else before a fault of the emulator ended a guest?"""
         found = []
         for p in parts:
             lines = p.console[:p.judged]
-            found += splats.judge(lines[:splats.stale_int3(lines)], self.accepted, p.stack)[0]
+            found += splats.judge(lines[:splats.emulator_fault(lines)], self.accepted, p.stack)[0]
         return bool(found)
 
     def struck(self, parts, n):
-        """Did a breakpoint that is not in memory, which is a fault of the emulator, end the n-th run
-        of a line?  If so, a note for the report, else None. Any other oops fails the line, and so
-        does any splat before the breakpoint."""
-        hit = [p for p in parts if splats.stale_int3(p.console) is not None]
+        """Did a breakpoint that is not in memory or an impossible state of the processor, which are
+        faults of the emulator, end the n-th run of a line?  If so, a note for the report, else None.
+        Any other oops fails the line, and so does any splat before that one."""
+        hit = [p for p in parts if splats.emulator_fault(p.console) is not None]
         if not hit or n == ATTEMPTS or self.blamed(parts):
             return None
         for p in parts:
             os.replace(p.logname, "%s.%d" % (p.logname, n))
-        return "run again: guest %s died of an int3 that was not there, see %s.%d" % (
+        return "run again: guest %s died of what only the emulator can do, see %s.%d" % (
             hit[0].name, os.path.relpath(hit[0].logname, TOP), n)
 
     def attempts(self, line, tally):

@@ -25,7 +25,7 @@ static void siw_be_late(struct siw_cep *cep)\
 /if (wait_for_peer_rts) {/,/siw_qp_socket_assoc(cep, qp);/s/^\t\tsiw_qp_socket_assoc(cep, qp);/\t\tsiw_be_late(cep);\n&/
 
 # siw_qp_rx.c: the parameter "late_place" is a number of WRITEs that are placed late: siw has found that
-# the key is valid, and waits up to 500 ms until it is not, and then 300 ms more. "placed_late" counts
+# the key is valid, and waits up to 5 s until it is not, and then 300 ms more. "placed_late" counts
 # those whose key has ended, and "placing" is 1 meanwhile.
 /^static int siw_rx_umem(/i\
 #include <linux/delay.h>\
@@ -38,7 +38,7 @@ module_param(placed_late, int, 0444);\
 \
 static void siw_place_late(struct siw_mem *mem)\
 {\
-	int tries = 500;\
+	int tries = 5000;\
 \
 	if (late_place <= 0)\
 		return;\

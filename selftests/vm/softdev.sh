@@ -6,8 +6,8 @@
 #
 # siw is the kernel's. With VARIANT netns it is altered by siw-netns.sed and serves the namespace of
 # its interface, with late by siw-late.sed and can lose a wakeup, or place a WRITE late. rxe is built
-# with VARIANT late only: rxe-late.sed makes it queue packets late; Debian's kernels have the unaltered
-# one.
+# with a VARIANT only, as Debian's kernels have the unaltered one: rxe-late.sed makes it queue packets
+# late, and the files of rxe-dma give it real DMA.
 #
 # Debian's kernels do not have siw. The source is taken from the linux-source package of the same
 # version as the kernel and built out of tree; the builds of debug and kcsan include siw.
@@ -20,7 +20,7 @@ usage="usage: softdev.sh siw|rxe KERNEL [VARIANT]"
 drv=${1:?$usage} K=${2:?$usage} name=$1${3:+-$3}
 case "$drv" in
 siw)	module=siw config=CONFIG_RDMA_SIW altered="siw_cm.c siw_qp_rx.c" ;;
-rxe)	module=rdma_rxe config=CONFIG_RDMA_RXE altered="rxe_recv.c rxe_qp.c" ;;
+rxe)	module=rdma_rxe config=CONFIG_RDMA_RXE altered="rxe_recv.c rxe_qp.c rxe_net.c" ;;
 *)	echo "$usage" >&2; exit 2 ;;
 esac
 fetch=$top/selftests/vm/fetch.sh
@@ -78,10 +78,23 @@ unpack() {
 }
 
 [ -n "$built" ] || [ "$(cat "$src/.version" 2>/dev/null)" = "$version" ] || unpack
-[ "$name" = "$drv" ] || version="$version $(cksum <"$top/selftests/vm/$name.sed")"
+# The alteration is NAME.sed, or the folder NAME with a patch and further files.
+own=$top/selftests/vm/$name
+[ "$name" = "$drv" ] || version="$version $(cat "$own.sed" "$own"/* 2>/dev/null | cksum)"
+
+alter() {
+	cd "$dir"
+	if [ -d "$own" ]; then
+		cp "$own"/*.[ch] .
+		patch -s -p1 <"$own/$drv.patch"
+	else
+		sed -i -f "$own.sed" $altered
+	fi
+}
+
 if [ ! -e "$dir/$module.ko" ] || [ "$(cat "$dir/.version" 2>/dev/null)" != "$version" ]; then
 	cp "$src"/*.[ch] "$src/Makefile" "$dir/"
-	[ "$name" = "$drv" ] || (cd "$dir" && sed -i -f "$top/selftests/vm/$name.sed" $altered)
+	[ "$name" = "$drv" ] || (alter)
 	if ! nice "$top/selftests/vm/kmake.sh" "$K" M="$dir" "$config=m" modules \
 		>"$dir/build.log" 2>&1; then
 		grep -E 'error|Error' "$dir/build.log" | head -n 20 >&2

@@ -92,6 +92,18 @@ def is_race(block):
     return any("KCSAN: data-race" in line for line in block[:2])
 
 
+def death(lines, kind):
+    """(index, lines) of the report that the kernel's first oops, of a kind, ended it outside our code;
+    a death in that is never excused."""
+    for i, line in enumerate(lines):
+        if re.search(r"\bOops: .*0000 \[#1\]", line):
+            report = lines[i:i + 16]
+            rip = next((n for n in report if "RIP:" in n), "")
+            excused = re.search(r"\b%s: 0000" % kind, line) and rip and not OURS.search(rip)
+            return (i, report) if excused else (None, [])
+    return None, []
+
+
 def stale_int3(lines):
     """Index of the line that reports death by a breakpoint that was not in memory, or None.
 
@@ -99,18 +111,30 @@ def stale_int3(lines):
     while booting, in sched_clock_tick, and later, in inet_ehashfn. The report shows the bytes of
     memory: the breakpoint's address is that of the byte before the marked one. If this byte is no
     int3 (cc), the processor executed an instruction that memory did not hold. The presumed cause is
-    that QEMU 7.2 runs a stale translation of code that another processor patches. A death in our
-    code is never excused.
+    that QEMU 7.2 runs a stale translation of code that another processor patches.
     """
-    for i, line in enumerate(lines):
-        if re.search(r"\bint3: 0000 \[#1\]", line):
-            rip = next((n for n in lines[i:i + 8] if "RIP:" in n), "")
-            code = next((n for n in lines[i:i + 8] if "Code:" in n), "")
-            held = re.search(r"([0-9a-f]{2}) <", code)
-            if rip and not OURS.search(rip) and held and held.group(1) != "cc":
-                return i
-            return None
-    return None
+    i, report = death(lines, "int3")
+    held = re.search(r"([0-9a-f]{2}) <", next((n for n in report if "Code:" in n), ""))
+    return i if held and held.group(1) != "cc" else None
+
+
+def impossible_flags(lines):
+    """Index of the line that reports death with flags that no processor can have, or None.
+
+    Bits 22 to 31 of EFLAGS are always 0; no instruction can set one. A guest died of a double fault in
+    __kmalloc_node_track_caller as QEMU 7.2 had EFLAGS 0e920202, whose upper half was that of RAX, and
+    which says that the processor is in virtual-8086 mode; another of a general protection fault, of a
+    register that memcpy_orig in siw_tx had not loaded, with EFLAGS 83b46606.
+    """
+    i, report = death(lines, "(?:double fault|general protection fault[^:]*)")
+    flags = re.search(r"EFLAGS: ([0-9a-f]{8})", next((n for n in report if "EFLAGS:" in n), ""))
+    return i if flags and int(flags.group(1), 16) >> 22 else None
+
+
+def emulator_fault(lines):
+    """Index of the line that reports a death that only the emulator can have caused, or None."""
+    i = stale_int3(lines)
+    return impossible_flags(lines) if i is None else i
 
 
 class Accepted:
