@@ -2,8 +2,8 @@
 /*
  * rds-rdmabugs rxe|siw SELF PEER
  * Tests of RDMA bugs of other implementations of RDS, each test named after its
- * bug (selftests/coverage/bugs). SELF and PEER are addresses of this host, and
- * all sockets are in this program.
+ * bug (Documentation/known-bugs.rst). SELF and PEER are addresses of this host,
+ * and all sockets are in this program.
  *
  * rds-rdmabugs flood ADDR
  * Send messages to ADDR over many new connections, until killed.

@@ -97,6 +97,8 @@ load_race() {
 	_reader=$!
 	while [ $_i -lt 16 ]; do
 		wait_for 10 rmmod rds_rdma 2>/dev/null || _rc=1
+		# Its devices stay in each other turn.
+		[ $((_i % 2)) = 0 ] || rmmod rds_dev || _rc=1
 		load_stack "$RDS_STACK" rds_rdma || _rc=1
 		_i=$((_i + 1))
 	done

@@ -198,15 +198,17 @@ static int do_recv(struct rt *r, const struct areq *q, struct aresp *a)
 static int do_seen(struct rt *r, const struct areq *q, struct aresp *a)
 {
 	uint8_t *seen = calloc(1, q->a[0] + 1);
-	uint64_t id;
+	uint64_t id, end = now_ns() + q->a[1] * 1000000ull;
 	int n;
 
 	for (;;) {
 		n = recv_one(r, r->fd, &id, sizeof(id), (int)q->a[1], NULL);
-		if (n == -EINTR)
+		/* poll() also reports congestion maps. */
+		if (n == -EINTR || (n == -ETIMEDOUT && now_ns() < end))
 			continue;
 		if (n < 0)
 			break;
+		end = now_ns() + q->a[1] * 1000000ull;
 		if (n != sizeof(id) || id >= q->a[0] || seen[id])
 			a->v[1]++;
 		else
@@ -316,6 +318,20 @@ static int do_one(struct rt *r, struct areq *q, struct aresp *a)
 		return joined_take(r, q, a);
 	case ASK_FLOOD:
 		return stall_flood(r, q);
+	case ASK_HELD:
+		return held_flood(r, q, a);
+	case ASK_FULL:
+		return held_full(r, q, a);
+	case ASK_SAY:
+		to = r->peer;
+		rt_addr_port(&to, (uint16_t)q->a[0]);
+		return sendto(r->fd, "here", 4, MSG_DONTWAIT,
+			      (struct sockaddr *)&to.ss, to.len) == 4 ?
+			       0 :
+			       errno;
+	case ASK_CONNECTED:
+		a->v[0] = connected(r);
+		return 0;
 	case ASK_SEEN:
 		return do_seen(r, q, a);
 	default:

@@ -44,6 +44,8 @@ static const struct {
 	{ "stall", test_stall, plan_stall },
 	{ "reload", test_reload, plan_reload },
 	{ "joined", test_joined, plan_joined },
+	{ "held", test_held, plan_held },
+	{ "idle", test_idle, plan_idle },
 };
 
 static void usage(void)

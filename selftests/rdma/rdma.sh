@@ -26,14 +26,19 @@ rdma_net() {
 	echo 1 >/proc/sys/net/ipv6/conf/rds0/keep_addr_on_down
 }
 
-# With RDMA_ALTERED=rxe-late rxe is one that queues RDMA_LATE packets late (selftests/vm/rxe-late.sed).
+# With RDMA_ALTERED=rxe-late rxe is one that queues RDMA_LATE packets late (selftests/vm/rxe-late.sed),
+# with rxe-bond one that serves a bond (selftests/vm/rxe-bond.sed), with rxe-dma one to which memory
+# is mapped as to hardware (selftests/vm/rxe-dma).
 rdma_rxe_module() {
 	[ -n "${RDMA_ALTERED:-}" ] || { modprobe rdma_rxe; return; }
 	for _d in udp_tunnel ip6_udp_tunnel crc32_generic; do
 		modprobe $_d || return 1
 	done
-	insmod "$RDS_TOP/build/mod/$RDS_KERNEL/$RDMA_ALTERED/rdma_rxe.ko" late="$RDMA_LATE"
+	insmod "$RDS_TOP/build/mod/$RDS_KERNEL/$RDMA_ALTERED/rdma_rxe.ko" ${RDMA_LATE:+late="$RDMA_LATE"}
 }
+
+# rxe_param NAME: print a parameter of the altered rxe
+rxe_param() { cat "/sys/module/rdma_rxe/parameters/$1"; }
 
 # rdma_modules rxe|siw: load the modules for a device of this kind and for its tools
 rdma_modules() {
@@ -100,10 +105,10 @@ rdma_up() {
 	}
 }
 
-# rdma_ours qp|mr|cq|pd|cm_id: the objects of rds_rdma. Its queue pairs are made by rdma_cm and have
-# that name; the shared completion queues belong to the device, which keeps them.
+# rdma_ours qp|mr|cq|pd|cm_id: the objects of rds_rdma, or of our rds_dev. Its queue pairs are made
+# by rdma_cm and have that name; the shared completion queues belong to the device, which keeps them.
 rdma_ours() {
-	rdma resource show "$1" | grep '\[rds_rdma\]\|\[rdma_cm\]'
+	rdma resource show "$1" | grep '\[rds_rdma\]\|\[rds_dev\]\|\[rdma_cm\]'
 }
 rdma_count() { rdma_ours "$1" | grep -c .; }
 

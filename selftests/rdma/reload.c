@@ -150,21 +150,6 @@ int reload_module(struct rt *r, struct aresp *a)
 	return rc;
 }
 
-/* Value of a reason in /proc/net/rds/drops, or -1 */
-static long drops(const char *name)
-{
-	FILE *f = fopen("/proc/net/rds/drops", "r");
-	char key[64];
-	long v, found = -1;
-
-	while (f && fscanf(f, "%63s %ld", key, &v) == 2)
-		if (!strcmp(key, name))
-			found = v;
-	if (f)
-		fclose(f);
-	return found;
-}
-
 /*
  * Messages that the network drops arrive once and in order after the peer's
  * module is loaded again. The last few messages before the cut may be

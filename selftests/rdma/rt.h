@@ -75,6 +75,10 @@ enum ask {
 	ASK_RELOAD,	/* reload rds_rdma; v3 messages lost by that */
 	ASK_JOINED,	/* a0 messages, a1 ms; v0 correct ones (joined.c) */
 	ASK_FLOOD,	/* a0 messages from each of eight addresses, a1 port */
+	ASK_HELD,	/* a0 messages, a1 length, a2 queue or forget, a3 type of service (held.c) */
+	ASK_FULL,	/* a0 messages, a1 length; v0 read, v1 in order (held.c) */
+	ASK_CONNECTED,	/* v0: the connection to the driver is up */
+	ASK_SAY,	/* a0 port: send a message of four bytes */
 	ASK_QUIT,
 };
 
@@ -117,6 +121,9 @@ void rt_addr_port(struct rt_addr *a, uint16_t port);
 void pattern(uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
 size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
 long counter(const char *name);
+long drops(const char *name);
+/* Time in which this end does nothing, to be compared with what a connection does */
+void nap(const struct rt *r, unsigned int ms);
 long pins(void);
 int run_shell(const char *cmd);
 bool connected(const struct rt *r);
@@ -184,6 +191,8 @@ void test_placed(struct rt *r);
 void test_stall(struct rt *r);
 void test_reload(struct rt *r);
 void test_joined(struct rt *r);
+void test_held(struct rt *r);
+void test_idle(struct rt *r);
 int plan_msg(const struct rt *r);
 int plan_rmem(const struct rt *r);
 int plan_flags(const struct rt *r);
@@ -199,6 +208,10 @@ int plan_placed(const struct rt *r);
 int plan_stall(const struct rt *r);
 int plan_reload(const struct rt *r);
 int plan_joined(const struct rt *r);
+int plan_held(const struct rt *r);
+int plan_idle(const struct rt *r);
+int held_flood(struct rt *r, const struct areq *q, struct aresp *a);
+int held_full(struct rt *r, const struct areq *q, struct aresp *a);
 int joined_take(struct rt *r, const struct areq *q, struct aresp *a);
 long reload_lost(void);
 int reload_module(struct rt *r, struct aresp *a);

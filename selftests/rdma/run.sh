@@ -110,9 +110,30 @@ resets_total() {
 # A packet that was queued while rxe ran no task did not hold up the end of its queue pair; one that
 # does is a warning of rxe's after 50 s, and the end of the line waits for that.
 late_total() {
-	[ -n "${RDMA_ALTERED:-}" ] || return 0
-	_n=$(cat /sys/module/rdma_rxe/parameters/stuck)
+	_n=$(rxe_param stuck)
 	check "rdma.late_packets # $_n" [ "$_n" -gt 0 ]
+}
+
+# rxe has accessed memory by way of the IOMMU that the kernel was told to use, or else by way of
+# bounce buffers, and found each access allowed by a mapping.
+dma_total() {
+	if grep -q intel_iommu=on /proc/cmdline; then
+		check dma.iommu [ "$(rxe_param iommu)" = 1 ]
+	else
+		_n=$(rxe_param bounced)
+		check "dma.bounced # $_n" [ "$_n" -gt 0 ]
+	fi
+	_n=$(rxe_param accesses)
+	check "dma.accesses # $_n" [ "$_n" -gt 0 ]
+	_n=$(rxe_param faults)
+	check "dma.faults # $_n" [ "$_n" = 0 ]
+}
+
+altered_total() {
+	case "${RDMA_ALTERED:-}" in
+	rxe-late)	late_total ;;
+	rxe-dma)	dma_total ;;
+	esac
 }
 
 # parse TEST: set $_what, $_opts and $_fams
@@ -141,7 +162,10 @@ planned() {
 	# resets_total has one result more over rxe.
 	[ -z "${RDS_RESETS:-}" ] || _sum=$((_sum + 1))
 	[ -z "${RDS_RESETS:-}" ] || [ "$dev" != rxe ] || _sum=$((_sum + 1))
-	[ -z "${RDMA_ALTERED:-}" ] || _sum=$((_sum + 1))
+	case "${RDMA_ALTERED:-}" in
+	rxe-late)	_sum=$((_sum + 1)) ;;
+	rxe-dma)	_sum=$((_sum + 3)) ;;
+	esac
 	echo $_sum
 }
 
@@ -181,7 +205,7 @@ for t in "$@"; do
 	each "$t"
 done
 resets_total
-late_total
+altered_total
 if [ -n "${RDS_ONE:-}" ]; then
 	rdma_left rdma
 else

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rt.h"
@@ -109,6 +110,21 @@ long counter(const char *name)
 	return found ? (long)value : -1;
 }
 
+/* Value of a reason in /proc/net/rds/drops, or -1 */
+long drops(const char *name)
+{
+	FILE *f = fopen("/proc/net/rds/drops", "r");
+	char key[64];
+	long v, found = -1;
+
+	while (f && fscanf(f, "%63s %ld", key, &v) == 2)
+		if (!strcmp(key, name))
+			found = v;
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* Pages that are pinned now, on the whole machine. */
 long pins(void)
 {
@@ -175,4 +191,12 @@ bool connected(const struct rt *r)
 		      !memcmp(&rec[i].faddr, &peer, sizeof(peer)) &&
 		      rec[i].flags & RDS_INFO_CONNECTION_FLAG_CONNECTED;
 	return up;
+}
+
+void nap(const struct rt *r, unsigned int ms)
+{
+	struct timespec pause = { .tv_sec = ms * r->slow / 1000,
+				  .tv_nsec = ms * r->slow % 1000 * 1000000l };
+
+	nanosleep(&pause, NULL);
 }

@@ -61,6 +61,14 @@ static bool lose;
 module_param(lose, bool, 0644);
 MODULE_PARM_DESC(lose, "messages are neither delivered nor acknowledged");
 
+static bool apart;
+module_param(apart, bool, 0644);
+MODULE_PARM_DESC(apart, "no path can connect");
+
+static unsigned int most;
+module_param(most, uint, 0644);
+MODULE_PARM_DESC(most, "most messages that were handed over in one call");
+
 static void link_put(struct test_link *link)
 {
 	if (refcount_dec_and_test(&link->ref))
@@ -135,7 +143,8 @@ static void path_join(struct rds_path *path, struct test_link *link, int me)
 
 static int test_path_connect(struct rds_path *path)
 {
-	struct net *peer = find_net(path->net, &path->addr->faddr);
+	struct net *peer = apart ? NULL :
+				   find_net(path->net, &path->addr->faddr);
 	struct test_link *link;
 
 	if (!peer)
@@ -258,13 +267,17 @@ static enum rds_tx_result test_xmit(struct rds_path *path,
 	struct test_path *tp = path->priv;
 	struct test_link *link = tp->link;
 	struct rds_rx_batch rx;
+	unsigned int n = 0;
 
 	spin_lock_bh(&link->lock);
 	if (!link->dead) {
 		rds_rx_begin(&rx, link->end[!tp->me]);
 		while (batch->cur &&
-		       deliver(&rx, link->end[!tp->me], batch->cur))
+		       deliver(&rx, link->end[!tp->me], batch->cur)) {
 			rds_tx_advance(batch, batch->cur->bytes);
+			n++;
+		}
+		most = max(most, n);
 		rds_rx_end(&rx);
 		rds_path_acked(path, batch->pos);
 	}

@@ -91,6 +91,18 @@ api() {
 	deviates /tmp/api
 }
 
+# Messages wait until the path can connect; then a call of the transport gets as many of them as one
+# transmitter may send, and the congestion map, and all come.
+batches() {
+	_most=$(cat /sys/module/rds/parameters/send_batch_count)
+	echo 0 >/sys/module/rds_test/parameters/most
+	ip -n B addr add 10.0.0.9/32 dev lo
+	python3 selftests/transport/batches.py A 10.0.0.1 B 10.0.0.9 $((5 * _most)) || return 1
+	_got=$(cat /sys/module/rds_test/parameters/most)
+	echo "# up to $_got of $((5 * _most)) messages at once"
+	[ "$_got" -le $((_most + 1)) ] && [ "$_got" -ge "$_most" ]
+}
+
 busy() {
 	ip netns exec A "$RDS_BIN/rdscat" -l 10.0.0.1:4001 >/dev/null &
 	_pid=$!
@@ -106,7 +118,7 @@ gone() {
 	rmmod rds_test 2>/dev/null
 }
 
-plan 11
+plan 12
 check transport.load loaded
 check transport.refusals refusals
 ns_pair A B && wait_for 20 settled || not_ok transport.namespaces "cannot be made"
@@ -117,6 +129,7 @@ head -c 3000000 /dev/urandom >/tmp/in
 check transport.copy_a copy A B 10.0.0.1 10.0.0.2
 check transport.copy_b copy B A 10.0.0.2 10.0.0.1
 check transport.copy_unplugged copy_unplugged
+check transport.batches batches
 check transport.busy busy
 # Remove one namespace, and then the module, while their connection is up.
 check transport.ping_again in_ns A "$RDS_BIN/rds-smoke" 10.0.0.1 10.0.0.2 10
