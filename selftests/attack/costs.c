@@ -134,7 +134,7 @@ static void messages_of_others(void)
 	int other = rds_bound(&self, 0);
 	struct costs few, many;
 
-	rds_buffers(other, 4 * MANY);
+	rds_buffers(other, 32 * MANY);
 	wait_there(other, FEW);
 	costs_of();
 	few = costs_of();

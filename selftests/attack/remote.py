@@ -13,6 +13,7 @@ import fcntl
 import ipaddress
 import mmap
 import os
+import re
 import resource
 import select
 import socket
@@ -399,10 +400,11 @@ def fan_in(c):
           honest.slowest * 1000)
     fan.stop()
     # The senders' own memory goes, and the messages for the socket, which nobody reads, stay.
-    end = Deadline(10)
-    while meter.more() > limit and not end.over():
+    end, held = Deadline(10), meter.more()
+    while held > limit and not end.over():
         honest.exchange(20.0)
-    judge(meter.more() <= limit, '%d bytes held when nobody sends', meter.more())
+        held = meter.more()
+    judge(held <= limit, '%d bytes held when nobody sends', held)
     fan.end()
     serves_new(c, c.family)
 
@@ -440,6 +442,43 @@ def forgotten(c, role, family):
         dials += sum(s.src == A4 and s.flags == Sniffer.SYN for s in sniff.segments())
         left = connections(c) - before
     judge(left <= 0, '%d connections are left of %d; %d SYN in the time', left, number, dials)
+
+
+def bitmaps():
+    """Pieces of memory as large as the bits of a map that the kernel has allocated"""
+    with open('/proc/slabinfo', encoding='ascii') as f:
+        return sum(int(line.split()[1]) for line in f if re.match('kmalloc-.*8k ', line))
+
+
+def tell_full(c, addrs):
+    """Each address connects, says that all its ports are congested, and pings; returns the sockets."""
+    data = GREETING + header(0, 0, 0, 8192, F_CONG) + b'\xff' * 8192 + header(2, 1234, 0)
+    socks = [raw_connect(c, a) for a in addrs]
+    all_connected(socks)
+    for s in socks:
+        s.setblocking(True)
+        s.settimeout(20 * SLOW)
+        s.sendall(data)
+    return socks
+
+
+@case('attack.full_maps', stacks=('ours',))
+def full_maps(c):
+    """2,000 hosts say that all their ports are congested, and go: the memory of their maps is given back,
+    although A keeps the connections."""
+    before, number, socks = bitmaps(), 2000, []
+    for i in range(0, number, 100):
+        socks += tell_full(c, crowd('client', 4, 40960 + i, 100))
+    eventually(lambda: bitmaps() - before >= number * 9 // 10, 'the maps', 30)
+    held, conns = bitmaps() - before, connections(c)
+    for s in socks:
+        Conn(s).reset()
+    # A few may be in lists of processors.
+    end = Deadline(30)
+    while bitmaps() - before > number // 10 and not end.over():
+        time.sleep(0.05)
+    judge(bitmaps() - before <= number // 10, '%d maps held of %d hosts, %d when they were gone; %d '
+          'connections, then %d', held, number, bitmaps() - before, conns, connections(c))
 
 
 @case('attack.addresses', ROLES, BOTH)
@@ -732,6 +771,19 @@ def redials(c):
     c.stack.callback(r.cancel, p.addr, 4000)
     early, late = count_dials(p, 10, talk_and_reset), count_dials(p, 60, talk_and_reset)
     judge_time(early <= 40 and late <= 152, '%d dials in 10 s, %d in the next minute', early, late)
+
+
+@case('attack.redials_later')
+def redials_later(c):
+    """After minutes A dials such a host twice a minute on average: from the seventh minute on, or some
+    seconds later, the waits have grown to the longest, 60 s, of which a random part is waited. So ten
+    dials come in five minutes; the bound is five standard deviations (1.8) above."""
+    p, r = c.peer('server', up=False), c.rds()
+    r.send(b'waiting', p.addr, 4000)
+    c.stack.callback(r.cancel, p.addr, 4000)
+    count_dials(p, 420, talk_and_reset)
+    late = count_dials(p, 300, talk_and_reset)
+    judge_time(late <= 19, '%d dials in five minutes', late)
 
 
 def main():

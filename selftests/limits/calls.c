@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * rds-calls SEED PROGRAMS ADDRESS...
+ * rds-calls NAME SEED PROGRAMS ADDRESS...
+ * rds-calls NAME SEED PROGRAMS @NS ADDRESS... @NS ADDRESS...
  *
  * Processes, one of them without privileges, run PROGRAMS random programs
  * together: up to 16 calls each, of all kinds that a socket has, on a few
@@ -8,9 +9,12 @@
  * of this host are used beside others.  The seed repeats the choices of each
  * process, but not how the processes meet.  No call waits.
  *
+ * With two network namespaces NS, two of the processes are in each.  They bind
+ * to the addresses of their own one, and send to those of both.
+ *
  * The kernel's log shows what went wrong.  Here each process has to receive
- * messages and to end well, and an exchange between the first two addresses has
- * to work afterwards.
+ * messages, some of them from the other namespace, and to end well, and an
+ * exchange between two addresses, of both namespaces, has to work afterwards.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +42,15 @@
 static uint64_t state;
 static int fds[SOCKETS];
 static char *area;		/* then one that is only read, and a gap */
-static unsigned int nr_addrs, received;
+static unsigned int nr_addrs, received, from_far;
 static union addr addrs[16];
+
+/* A network namespace, NULL for that of this program, and its @nr addresses */
+static struct place {
+	const char *ns;
+	unsigned int first, nr;
+} places[2], *home = places;
+static unsigned int nr_places;
 
 static const int options[] = {
 	RDS_CANCEL_SENT_TO, RDS_GET_MR, RDS_FREE_MR, RDS_RECVERR,
@@ -100,9 +111,8 @@ static void *memory(void)
 	return area + (seldom() ? 2 * AREA - roll(64) : roll(AREA));
 }
 
-static socklen_t address(union addr *a)
+static socklen_t vary(union addr *a)
 {
-	*a = addrs[roll(nr_addrs)];
 	/* The few ports of the other sockets, mostly */
 	addr_set_port(a, seldom() ? roll(65536) : 4000 + roll(SOCKETS));
 	if (seldom())
@@ -110,6 +120,32 @@ static socklen_t address(union addr *a)
 	if (seldom())
 		return roll(sizeof(*a) + 1);
 	return addr_len(a);
+}
+
+static socklen_t address(union addr *a)
+{
+	*a = addrs[roll(nr_addrs)];
+	return vary(a);
+}
+
+static socklen_t own_address(union addr *a)
+{
+	*a = addrs[home->first + roll(home->nr)];
+	return vary(a);
+}
+
+/* Is this the address of a socket of the other namespace? */
+static bool is_far(const union addr *a)
+{
+	union addr known;
+
+	for (unsigned int i = 0; i < nr_addrs; i++) {
+		known = addrs[i];
+		addr_set_port(&known, addr_port(a));
+		if (addr_eq(&known, a))
+			return i - home->first >= home->nr;
+	}
+	return false;
 }
 
 /* Fill what a call reads: small numbers and addresses in a row */
@@ -145,7 +181,7 @@ static void again(void)
 	close(*fd);
 	*fd = socket(AF_RDS, type | SOCK_NONBLOCK, seldom() ? roll(4) : 0);
 	if (!seldom())
-		bind(*fd, &a.sa, address(&a));
+		bind(*fd, &a.sa, own_address(&a));
 }
 
 static size_t controls(char *buf)
@@ -200,7 +236,7 @@ static void receive(void)
 {
 	char control[CONTROL];
 	struct iovec iov[4];
-	union addr from;
+	union addr from = { 0 };
 	struct msghdr m = { .msg_name = &from, .msg_namelen = sizeof(from) };
 
 	message(&m, iov);
@@ -209,8 +245,10 @@ static void receive(void)
 	if (seldom())
 		m.msg_control = memory();
 	if (recvmsg(any(), &m, MSG_DONTWAIT | (roll(4) ? 0 : MSG_PEEK) |
-				   (seldom() ? (int)draw() : 0)) >= 0)
-		received++;
+				   (seldom() ? (int)draw() : 0)) < 0)
+		return;
+	received++;
+	from_far += m.msg_namelen && is_far(&from);
 }
 
 static void set_option(void)
@@ -226,6 +264,28 @@ static void set_option(void)
 	else
 		setsockopt(any(), own ? SOL_RDS : SOL_SOCKET,
 			   own ? ONE_OF(options) : ONE_OF(generic), value, len);
+}
+
+/* End a connection, as an administrator may. */
+static void reset(void)
+{
+	union addr a, b;
+	int fd = any();
+
+	if (roll(64))
+		return;
+	own_address(&a);
+	address(&b);
+	if (roll(2)) {
+		struct rds_reset r = { 0, a.in.sin_addr.s_addr,
+				       b.in.sin_addr.s_addr };
+
+		setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &r, sizeof(r));
+	} else {
+		struct rds6_reset r = { 0, a.in6.sin6_addr, b.in6.sin6_addr };
+
+		setsockopt(fd, SOL_RDS, SO_RDS_TRANSPORT, &r, sizeof(r));
+	}
 }
 
 static void get_option(void)
@@ -256,7 +316,7 @@ static void name(void)
 	int fd = any();
 
 	switch (roll(6)) {
-	case 0:		bind(fd, &a.sa, address(&a)); break;
+	case 0:		bind(fd, &a.sa, own_address(&a)); break;
 	case 1:		connect(fd, &a.sa, address(&a)); break;
 	case 2:		a.sa.sa_family = AF_UNSPEC;
 			connect(fd, &a.sa, sizeof(a)); break;
@@ -280,11 +340,17 @@ static void program(void)
 	static void (*const kinds[])(void) = {
 		again, send_one, send_one, send_one, send_one, receive, receive,
 		receive, set_option, set_option, get_option, control, name,
-		look,
+		look, reset,
 	};
 
 	for (unsigned int n = 1 + roll(CALLS); n; n--)
 		ONE_OF(kinds)();
+}
+
+static void enter(const struct place *p)
+{
+	if (p->ns)
+		netns_enter(p->ns);
 }
 
 static int run(uint64_t seed, unsigned int programs, bool plain)
@@ -294,6 +360,7 @@ static int run(uint64_t seed, unsigned int programs, bool plain)
 	if (area == MAP_FAILED || mprotect(area, 2 * AREA, PROT_READ) ||
 	    mprotect(area, AREA, PROT_READ | PROT_WRITE))
 		die("memory: %m");
+	enter(home);
 	if (plain && drop_privileges())
 		die("setuid: %m");
 	state = seed;
@@ -301,50 +368,74 @@ static int run(uint64_t seed, unsigned int programs, bool plain)
 		fds[i] = rds_open(SOCK_NONBLOCK);
 	while (programs--)
 		program();
-	printf("# %u messages came\n", received);
-	return !received;
+	printf("# %u messages came, %u from elsewhere\n", received, from_far);
+	return !received || (nr_places > 1 && !from_far);
 }
 
-static void exchange(void)
+static void exchange(const char *name)
 {
-	union addr to = addrs[1], from = addrs[0];
+	union addr from = addrs[0], to = addrs[1];
 	int tx, rx;
 	char b;
 
+	if (nr_places > 1)
+		to = addrs[places[1].first];
 	addr_set_port(&to, 0);
 	addr_set_port(&from, 0);
+	enter(&places[0]);
 	tx = rds_bound(&from, 0);
+	if (nr_places > 1)
+		enter(&places[1]);
 	rx = rds_bound(&to, 0);
 	to = name_of(rx);
+	/* Not poll(), which reports each change of a congestion map, too. */
+	set_timeo(rx, SO_RCVTIMEO, 10000 * slow_factor());
 	ktap_ok(sendto(tx, "x", 1, 0, &to.sa, addr_len(&to)) == 1 &&
-			readable(rx, 10000 * slow_factor()) &&
 			recv(rx, &b, 1, 0) == 1,
-		"calls.afterwards");
+		"%s.afterwards", name);
+}
+
+/* Take an argument: a namespace, or an address of the last one. */
+static void take(const char *arg)
+{
+	if (*arg == '@' || !nr_places) {
+		if (nr_places == sizeof(places) / sizeof(*places))
+			die("more than two namespaces");
+		places[nr_places].first = nr_addrs;
+		places[nr_places++].ns = *arg == '@' ? arg + 1 : NULL;
+	}
+	if (*arg == '@')
+		return;
+	if (nr_addrs == sizeof(addrs) / sizeof(*addrs))
+		die("too many addresses");
+	addrs[nr_addrs++] = addr_of(arg, 4000);
+	places[nr_places - 1].nr++;
 }
 
 int main(int argc, char **argv)
 {
-	unsigned int programs = argc > 4 ? atoi(argv[2]) / PROCESSES : 0;
+	unsigned int programs = argc > 5 ? atoi(argv[3]) / PROCESSES : 0;
 	struct rlimit core = { 0, 0 };
 	bool well = programs;
 	int status;
 
 	if (!programs)
 		return 2;
-	for (int i = 3; i < argc; i++)
-		addrs[nr_addrs++] = addr_of(argv[i], 4000);
-	printf("# seed %s, %u programs in %u processes\n", argv[1], programs,
-	       PROCESSES);
+	for (int i = 4; i < argc; i++)
+		take(argv[i]);
+	printf("# %s: seed %s, %u programs in each of %u processes\n", argv[1],
+	       argv[2], programs, PROCESSES);
 	ktap_plan(2);
 	setrlimit(RLIMIT_CORE, &core);
 	for (unsigned int i = 0; i < PROCESSES; i++) {
+		home = &places[i % nr_places];
 		if (!fork())
-			exit(run(strtoull(argv[1], NULL, 0) * PROCESSES + i,
+			exit(run(strtoull(argv[2], NULL, 0) * PROCESSES + i,
 				 programs, !i));
 	}
 	for (unsigned int i = 0; i < PROCESSES; i++)
 		well &= wait(&status) > 0 && !status;
-	ktap_ok(well, "calls.ended");
-	exchange();
+	ktap_ok(well, "%s.ended", argv[1]);
+	exchange(argv[1]);
 	return ktap_exit();
 }

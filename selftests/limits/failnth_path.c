@@ -79,14 +79,14 @@ static void by_kworkers(struct fresh *f, const char *what, bool fresh)
 			new_peer(f);
 		else
 			fill(text, LEN, ++f->count);
-		nth_kworkers(n);
+		nth_kworkers(NTH_KWORKERS, n);
 		if (first_message(f) != LEN)
 			nth_wrong("%s: send %u: %m", what, n);
 		nth_come(f->l.rx, LEN, f->count);
 		if (fresh)
 			close(f->l.rx);
 		/* Kworkers do other things, too, of which some fail later. */
-		none = nth_kworkers(0) ? 0 : none + 1;
+		none = nth_kworkers(NTH_KWORKERS, 0) ? 0 : none + 1;
 		if (none == 3)
 			break;
 		nth_point();

@@ -71,7 +71,7 @@ void check_pins(const char *what)
 
 /* ---- sockets */
 
-static int open_at(const union addr *a)
+int open_at(const union addr *a)
 {
 	int fd = rds_open(0), trans = RDS_TRANS_IB;
 
@@ -448,7 +448,7 @@ int main(int argc, char **argv)
 	    !addr_parse(&rx_addr, argv[2], PORT + 1))
 		die("usage: rds-failnth-rdma SELF PEER");
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	ktap_plan(7);
+	ktap_plan(8);
 	nth_prepare();
 	tx = open_at(&tx_addr);
 	rx = open_at(&rx_addr);
@@ -458,5 +458,6 @@ int main(int argc, char **argv)
 	rdma_ops();
 	group_parcels();
 	group_recv();
+	rdma_conns();
 	return ktap_exit();
 }

@@ -18,6 +18,9 @@ extern int tx, rx;
 /** check_pins() - no page is pinned but those of the group's key */
 void check_pins(const char *what);
 
+/** open_at() - a socket over RDMA with large buffers, bound to @a */
+int open_at(const union addr *a);
+
 /** nothing_at() - no message and no notification waits */
 void nothing_at(int fd, const char *what);
 
@@ -65,5 +68,8 @@ void end_group(struct key *k, const char *name);
 
 /** rdma_ops() - groups of operations, and of notifications */
 void rdma_ops(void);
+
+/** rdma_conns() - the group of connections that are set up */
+void rdma_conns(void);
 
 #endif

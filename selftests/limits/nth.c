@@ -62,6 +62,27 @@ void nth_slabs_only(void)
 	put("fail_page_alloc/min-order", "100");
 }
 
+/*
+ * The filter is looked at before fail-nth counts.  A page that is to become
+ * part of a slab is asked for twice, so memory of other caches does not fail
+ * for lack of a page either.
+ */
+void nth_small_only(void)
+{
+	static const unsigned int sizes[] = { 8, 16, 32, 64, 96, 128, 192, 256,
+					      512 };
+	char file[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		snprintf(file, sizeof(file), "/sys/kernel/slab/kmalloc-%u/failslab",
+			 sizes[i]);
+		if (!file_write(file, "1"))
+			die("%s: %m", file);
+	}
+	put("failslab/cache-filter", "Y");
+}
+
 /* ---- results */
 
 void nth_point(void)
@@ -234,7 +255,7 @@ void nth_every(const struct nth_call *c, void *arg)
 
 /* ---- other tasks */
 
-static bool is_kworker(const char *pid)
+static bool is_kworker(const char *pid, const char *name)
 {
 	char path[300], comm[32] = "";
 	FILE *f;
@@ -246,10 +267,10 @@ static bool is_kworker(const char *pid)
 	if (!fgets(comm, sizeof(comm), f))
 		*comm = 0;
 	fclose(f);
-	return !strncmp(comm, "kworker/", 8);
+	return !strncmp(comm, name, strlen(name));
 }
 
-static void kworkers_open(void)
+static void kworkers_open(const char *name)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -258,7 +279,7 @@ static void kworkers_open(void)
 	if (!d)
 		die("/proc: %m");
 	while (nr_kworkers < MAX_KWORKERS && (e = readdir(d))) {
-		if (!isdigit(e->d_name[0]) || !is_kworker(e->d_name))
+		if (!isdigit(e->d_name[0]) || !is_kworker(e->d_name, name))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/fail-nth", e->d_name);
 		kworkers[nr_kworkers] = open(path, O_RDWR | O_CLOEXEC);
@@ -268,7 +289,7 @@ static void kworkers_open(void)
 	closedir(d);
 }
 
-unsigned int nth_kworkers(unsigned int n)
+unsigned int nth_kworkers(const char *name, unsigned int n)
 {
 	unsigned int i, hits = 0;
 	char text[16];
@@ -285,7 +306,7 @@ unsigned int nth_kworkers(unsigned int n)
 	}
 	nr_kworkers = 0;
 	if (n)
-		kworkers_open();
+		kworkers_open(name);
 	len = snprintf(text, sizeof(text), "%u", n);
 	for (i = 0; i < nr_kworkers; i++)
 		if (pwrite(kworkers[i], text, len, 0) != len && errno != ESRCH)

@@ -53,6 +53,13 @@ void nth_range(const struct nth_call *c, void *arg, unsigned int from,
 /** nth_slabs_only() - let no allocation of pages fail, nor count it */
 void nth_slabs_only(void);
 
+/**
+ * nth_small_only() - of objects let only those of kmalloc() up to 512 bytes fail
+ *
+ * Those of caches, among them socket buffers, do not fail and are not counted.
+ */
+void nth_small_only(void);
+
 /** nth_arm() - let the @n-th allocation or user copy of this task fail */
 void nth_arm(unsigned int n);
 
@@ -69,14 +76,19 @@ bool nth_disarm(void);
  */
 unsigned int nth_left(void);
 
+/* Kworkers: all, and those that are not bound to a processor */
+#define NTH_KWORKERS	"kworker/"
+#define NTH_UNBOUND	"kworker/u"
+
 /**
  * nth_kworkers() - let the @n-th allocation of each kworker fail
+ * @name: what their names begin with
  * @n: the number, 0 to stop
  *
  * Return: number of kworkers of which an allocation has failed since the last
  * call.
  */
-unsigned int nth_kworkers(unsigned int n);
+unsigned int nth_kworkers(const char *name, unsigned int n);
 
 /**
  * nth_anywhere() - let one allocation of any task or interrupt fail

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "rdstest.h"
 
@@ -221,14 +223,111 @@ static void scarce(const char *cache, const char *name, bool sender)
 		name, before, (unsigned long long)delayed);
 }
 
-static int in_ns(const char *ns, const char *host)
+/* ---- a map */
+
+#define MAP_FAILURES	"20"
+#define SMALL		512
+
+/* A socket with a small buffer, its sender, and whether the port is congested */
+static int small_tx, small_rx;
+static union addr small_to;
+
+static bool congested(void *arg)
 {
-	union addr a = addr_of(host, PORT);
+	static char b[SMALL];
+
+	(void)arg;
+	return sendto(small_tx, b, sizeof(b), MSG_DONTWAIT, &small_to.sa,
+		      addr_len(&small_to)) < 0 && errno == ENOBUFS;
+}
+
+/* Has the receiver acknowledged all messages, so that it owes none? */
+static bool all_acked(void *arg)
+{
+	struct snap queued = snap(small_tx, RDS_INFO_SEND_MESSAGES);
+	struct snap sent_ones = snap(small_tx, RDS_INFO_RETRANS_MESSAGES);
+	bool all = !queued.n && !sent_ones.n;
+
+	(void)arg;
+	snap_free(&queued);
+	snap_free(&sent_ones);
+	return all;
+}
+
+/* Read all there is; have all failures been? */
+static bool drained_and_failed(void *arg)
+{
+	char text[16] = "", c;
+	FILE *f = fopen(FAILSLAB "times", "r");
+
+	(void)arg;
+	if (!f || !fgets(text, sizeof(text), f))
+		die("failslab/times: %m");
+	fclose(f);
+	while (recv(small_rx, &c, 1, MSG_DONTWAIT) >= 0)
+		;
+	return atoi(text) == 0;
+}
+
+static bool sleeps(void *arg)
+{
+	const uint64_t *before = arg;
+
+	return count(small_tx, "cong_send_blocked") > *before;
+}
+
+/* A process that waits for the port; its message is made when this returns. */
+static pid_t begin_sleeper(void)
+{
+	uint64_t before = count(small_tx, "cong_send_blocked");
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork: %m");
+	if (!pid)
+		_exit(sendto(small_tx, "", 1, 0, &small_to.sa,
+			     addr_len(&small_to)) == 1 ? 0 : errno);
+	if (!wait_until(sleeps, &before, PATIENCE_MS * slow_factor()))
+		die("nobody waits for a congested port");
+	return pid;
+}
+
+/*
+ * A port becomes free, and there is no memory for the message that says so,
+ * MAP_FAILURES times: no other message is to be made, as none waits for an
+ * acknowledgement.  The sender, which sleeps, hears of it all the same.
+ */
+static void map_out(void)
+{
+	bool full, tried;
+	int status = 0;
+	pid_t pid;
+
+	full = wait_until(congested, NULL, PATIENCE_MS * slow_factor()) &&
+	       wait_until(all_acked, NULL, PATIENCE_MS * slow_factor());
+	pid = begin_sleeper();
+	put(FAILSLAB "times", MAP_FAILURES);
+	shortage("rds_message", 100);
+	tried = wait_until(drained_and_failed, NULL,
+			   PATIENCE_MS * slow_factor());
+	shortage("rds_message", 0);
+	put(FAILSLAB "times", "-1");
+	ktap_ok(full && tried, "short.map_out # congested %d, failed %d", full,
+		tried);
+	if (waitpid(pid, &status, 0) != pid)
+		die("waitpid: %m");
+	ktap_ok(!status, "short.map_comes # %s",
+		strerror(WIFEXITED(status) ? WEXITSTATUS(status) : EINTR));
+}
+
+static int in_ns(const char *ns, const char *host, uint16_t port, int bytes)
+{
+	union addr a = addr_of(host, port);
 	int fd;
 
 	netns_enter(ns);
 	fd = rds_bound(&a, 0);
-	rds_buffers(fd, 64 << 20);
+	rds_buffers(fd, bytes);
 	return fd;
 }
 
@@ -241,11 +340,15 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* Before and after, two without any memory, three with some */
-	ktap_plan(2 + 2 * 2 + 3 * 2 + 1);
-	tx = in_ns(argv[1], argv[2]);
-	rx = in_ns(argv[3], argv[4]);
+	/* Before and after, two without any memory, three with some, the map */
+	ktap_plan(2 + 2 * 2 + 3 * 2 + 2 + 1);
+	tx = in_ns(argv[1], argv[2], PORT, 64 << 20);
+	small_tx = in_ns(argv[1], argv[2], PORT + 1, 1 << 20);
+	set_timeo(small_tx, SO_SNDTIMEO, 2 * PATIENCE_MS * slow_factor());
+	rx = in_ns(argv[3], argv[4], PORT, 64 << 20);
+	small_rx = in_ns(argv[3], argv[4], PORT + 1, 1);
 	to = addr_of(argv[4], PORT);
+	small_to = addr_of(argv[4], PORT + 1);
 	prepare();
 	exchange(14, "before");
 	before = resets();
@@ -255,6 +358,7 @@ int main(int argc, char **argv)
 	/* TCP takes its buffers, and RDS its references to them, from here. */
 	scarce("skbuff_head_cache", "buffers_scarce", false);
 	scarce("rds_message", "send_scarce", true);
+	map_out();
 	exchange(70, "after");
 	ktap_ok(resets() == before, "short.path_stays_up # %llu lost",
 		(unsigned long long)(resets() - before));
