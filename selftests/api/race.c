@@ -271,6 +271,50 @@ static void readers(const struct api_case *c)
 	r("each", n);
 }
 
+static void *binds(void *arg)
+{
+	char b[8];
+	int i;
+
+	(void)arg;
+	for (i = 0; i < ROUNDS; i++) {
+		int fd = sock_in(shared.to.sa.sa_family == AF_INET &&
+				 shared.to.in.sin_addr.s_addr ==
+				 addr_of(B4, 0).in.sin_addr.s_addr ? NS_B : NS_A);
+
+		ALLOW(bind(fd, &shared.to.sa, addr_len(&shared.to)) ? -errno : 0, 0);
+		/* The socket was found: it closes among further messages. */
+		ALLOW(rx_msg(fd, b, sizeof(b), 0, 0).ret, 1);
+		close(fd);
+	}
+	__atomic_store_n(&shared.stop, true, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/*
+ * Messages come for a port all the time, while sockets bind it, receive one and
+ * close: they are looked up before, during and after that.
+ */
+static void bound_amid(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	struct rx x;
+	pthread_t t;
+	char b[8];
+
+	init(&l, 2);
+	close(l.rx);
+	need(!pthread_create(&t, NULL, binds, NULL));
+	while (!__atomic_load_n(&shared.stop, __ATOMIC_SEQ_CST))
+		ALLOW(send_to(l.tx, &l.to, 1, MSG_DONTWAIT), 1, -EAGAIN,
+		      -ENOBUFS);
+	pthread_join(t, NULL);
+	if (shared.bad)
+		bail("unexpected answer %ld", shared.bad);
+	x = rx_msg(l.tx, b, sizeof(b), 0, MSG_DONTWAIT);
+	rx_note("recv", &x);
+}
+
 /* One of two readers of a message; one of them only peeks */
 struct looker {
 	int fd, flags, tid;
@@ -499,6 +543,9 @@ const struct api_case race_cases[] = {
 	{ "race.port_once", port_once, "both=0 none=0 after=7" },
 	{ "race.close_send.tcp4", close_send, "after=7", .num = TCP4, .arg = A4 },
 	{ "race.close_send.lo6", close_send, "after=7", .num = LO6, .arg = "::1" },
+	{ "race.bound_amid.tcp4", bound_amid, "recv=EAGAIN", .num = TCP4 },
+	{ "race.bound_amid.self6", bound_amid, "recv=EAGAIN", .num = SELF6 },
+	{ "race.bound_amid.lo4", bound_amid, "recv=EAGAIN", .num = LO4 },
 	{ "race.readers.tcp4", readers, "each=1000", .num = TCP4 },
 	{ "race.readers.lo4", readers, "each=1000", .num = LO4 },
 	{ "race.peek_wakes.tcp4", peek_wakes, "recv=5 peek=5", .num = TCP4 },

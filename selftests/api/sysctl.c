@@ -51,6 +51,15 @@ static const char *const names[] = { "reconnect_min_delay_ms",
 				     "max_unacked_packets", "max_unacked_bytes",
 				     "ping_enable" };
 
+/* The files of names[], and then those of rds_tcp */
+static const char *path_of(unsigned int i)
+{
+	if (i < ARRAY_SIZE(names))
+		return full(DIR_RDS, names[i]);
+	return full(DIR_TCP, i == ARRAY_SIZE(names) ? "rds_tcp_sndbuf" :
+						      "rds_tcp_rcvbuf");
+}
+
 static void defaults(const struct api_case *c)
 {
 	unsigned int i;
@@ -81,12 +90,8 @@ static void modes(const struct api_case *c)
 
 	(void)c;
 	for (i = 0; i < ARRAY_SIZE(names) + 2; i++) {
-		const char *path = i < 5 ? full(DIR_RDS, names[i]) :
-					   full(DIR_TCP,
-						i == 5 ? "rds_tcp_sndbuf" :
-							 "rds_tcp_rcvbuf");
+		int fd = ns_open(NS_INIT, path_of(i), O_RDONLY);
 		struct stat st;
-		int fd = ns_open(NS_INIT, path, O_RDONLY);
 
 		need(fd >= 0 && !fstat(fd, &st));
 		note("%o", st.st_mode & 07777);
@@ -113,12 +118,34 @@ static void not_by_users(const struct api_case *c)
 	r("tcp", open(DIR_TCP "/rds_tcp_sndbuf", O_WRONLY) < 0 ? -errno : 0);
 }
 
-/* Write value @v, note what is read back, and @restore the old value. */
+#define SETTINGS	(ARRAY_SIZE(names) + 2)
+
+/* All settings but the one of @path */
+static void get_others(enum ns ns, const char *path, long *v)
+{
+	unsigned int i;
+
+	for (i = 0; i < SETTINGS; i++) {
+		const char *one = path_of(i);
+
+		v[i] = strcmp(one, path) ? get_in(ns, one) : 0;
+	}
+}
+
+/*
+ * Write value @v, note what is read back, and @restore the old value.  No other
+ * setting changes, as one would that is taken for larger than it is.
+ */
 static void written(enum ns ns, const char *path, const char *v, bool restore)
 {
-	long old = get_in(ns, path), ret = set_in(ns, path, v);
+	long before[SETTINGS], after[SETTINGS], old = get_in(ns, path), ret;
 	char buf[32];
 
+	get_others(ns, path, before);
+	ret = set_in(ns, path, v);
+	get_others(ns, path, after);
+	if (memcmp(before, after, sizeof(before)))
+		bail("another setting changed with %s", path);
 	if (ret)
 		note("(%s)=%s", v, val_name(ret, buf));
 	else

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -161,6 +162,78 @@ static void reset_conn(const struct api_case *c)
 	r("user", reset(l.tx, &l.from, &l.to));
 }
 
+#define RESETTERS	3
+#define RESET_ROUNDS	10
+#define RESET_MESSAGES	20	/* of each round */
+
+/* Threads that reset one connection, and the main thread */
+static struct {
+	const struct link *l;
+	pthread_barrier_t gate;
+	long wrong;
+} resets;
+
+static void *resetter(void *arg)
+{
+	long want = ours ? 0 : -EOPNOTSUPP, ret;
+	int i, k;
+
+	for (i = 0; i < RESET_ROUNDS; i++) {
+		pthread_barrier_wait(&resets.gate);
+		for (k = 0; k < 3; k++) {
+			ret = reset(resets.l->tx, &resets.l->from, &resets.l->to);
+			if (ret != want)
+				__atomic_store_n(&resets.wrong, ret, __ATOMIC_SEQ_CST);
+		}
+		pthread_barrier_wait(&resets.gate);
+	}
+	return arg;
+}
+
+/* The messages of round @i come, once and in order. */
+static void round_comes(const struct link *l, int i)
+{
+	char b[RESET_ROUNDS * RESET_MESSAGES];
+	int k;
+
+	for (k = 0; k < RESET_MESSAGES; k++) {
+		int len = i * RESET_MESSAGES + k;
+		struct rx x = rx_msg(l->rx, b, sizeof(b), 0, 0);
+
+		if (x.ret != len)
+			bail("wanted message %d, got %ld", len, x.ret);
+	}
+}
+
+/* Threads reset a connection at the same time, while messages go over it. */
+static void resets_together(const struct api_case *c)
+{
+	struct link l = link_open(c->num);
+	pthread_t t[RESETTERS];
+	long before;
+	int i, k;
+
+	resets.l = &l;
+	before = counter(l.tx, "conn_reset");
+	need(!pthread_barrier_init(&resets.gate, NULL, RESETTERS + 1));
+	for (i = 0; i < RESETTERS; i++)
+		need(!pthread_create(&t[i], NULL, resetter, NULL));
+	for (i = 0; i < RESET_ROUNDS; i++) {
+		pthread_barrier_wait(&resets.gate);
+		for (k = i * RESET_MESSAGES; k < (i + 1) * RESET_MESSAGES; k++)
+			need(send_to(l.tx, &l.to, k, 0) == k);
+		round_comes(&l, i);
+		pthread_barrier_wait(&resets.gate);
+	}
+	for (i = 0; i < RESETTERS; i++)
+		pthread_join(t[i], NULL);
+	if (resets.wrong)
+		bail("reset: %ld", resets.wrong);
+	/* One that finds the connection down already counts for nothing. */
+	need(!ours || counter(l.tx, "conn_reset") > before);
+	note("ok");
+}
+
 /*
  * Loading of a module is seen by the program that the kernel runs for it, which
  * makes a file instead.  rds_rdma is not loaded, and is not afterwards.
@@ -291,6 +364,8 @@ const struct api_case transport_cases[] = {
 	  .arg = "::1" },
 	{ "transport.reset.tcp4", reset_conn, NO_RESET, RESET, C_ROOT, .num = TCP4 },
 	{ "transport.reset.tcp6", reset_conn, NO_RESET, RESET, C_ROOT, .num = TCP6 },
+	{ "transport.resets_together.tcp4", resets_together, "ok", .flags = C_ROOT, .num = TCP4 },
+	{ "transport.resets_together.tcp6", resets_together, "ok", .flags = C_ROOT, .num = TCP6 },
 	{ "transport.load", load, "root=ENOPROTOOPT loads net_admin=ENOPROTOOPT loads "
 	  "sys_module=ENOPROTOOPT loads no_cap=ENOPROTOOPT - user=ENOPROTOOPT - owner=EPROTOTYPE -",
 	  .flags = C_OURS | C_ROOT },

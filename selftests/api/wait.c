@@ -38,6 +38,7 @@ long counter(int fd, const char *name)
 	return (long)v;
 }
 
+/* A thread that a timeout has ended sleeps for good. */
 static bool sleeping(void *arg)
 {
 	char path[64], text[512];
@@ -47,6 +48,8 @@ static bool sleeping(void *arg)
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", *(int *)arg);
 	f = fopen(path, "r");
+	if (!f && errno == ENOENT)
+		return true;
 	if (!f)
 		bail("%s: %s", path, strerror(errno));
 	n = fread(text, 1, sizeof(text) - 1, f);
@@ -56,7 +59,10 @@ static bool sleeping(void *arg)
 	return p && p[2] == 'S';
 }
 
-/* Wait until thread @tid is seen asleep five times in a row: it is blocked. */
+/*
+ * Wait until thread @tid is seen asleep five times in a row: it is blocked, or
+ * has ended.
+ */
 void until_blocked(int tid)
 {
 	int seen = 0;

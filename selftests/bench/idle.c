@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * rds-idle N
+ * rds-idle N [silent]
  *
  * Prints the KiB of kernel memory that one end of an idle connection takes:
  * slab, vmalloc and pages together, from the memory in use before and after N
@@ -16,6 +16,7 @@
 #define PORT	4000
 #define BIG	(1024 * 1024)
 #define MAX	200
+#define IDLE_MS	"/proc/sys/net/rds/connection_idle_ms"
 
 static int fds[MAX + 1];
 static char *buf;
@@ -50,21 +51,44 @@ static void exchange(unsigned int i, size_t n)
 		die("recv: %m");
 }
 
+/* No connection has a queue pair of Soft RoCE any more. */
+static bool all_ended(void *arg)
+{
+	(void)arg;
+	return system("rdma resource show qp | grep -q '\\[rdma_cm\\]'") != 0;
+}
+
+/* Wait until the connections have ended if they are to. */
+static void fall_silent(bool silent)
+{
+	if (!silent)
+		return;
+	if (!file_write(IDLE_MS, "1000"))
+		die(IDLE_MS ": %m");
+	if (!wait_until(all_ended, NULL, 120000))
+		die("connections stay");
+	if (!file_write(IDLE_MS, "600000"))
+		die(IDLE_MS ": %m");
+}
+
 int main(int argc, char **argv)
 {
-	unsigned int n = argc == 2 ? (unsigned int)atoi(argv[1]) : 0, i;
+	unsigned int n = argc >= 2 ? (unsigned int)atoi(argv[1]) : 0, i;
+	bool silent = argc == 3 && !strcmp(argv[2], "silent");
 	long before, after;
 
 	buf = malloc(BIG);
-	if (!n || n > MAX - 1 || !buf)
+	if (!n || n > MAX - 1 || !buf || argc != 2 + silent)
 		return 2;
 	for (i = 0; i <= n + 1; i++)
 		fds[i] = open_one(i);
 	/* Memory that the first connection allocates for all does not count. */
 	exchange(n + 1, 100);
+	fall_silent(silent);
 	before = memory_in_use();
 	for (i = 1; i <= n; i++)
 		exchange(i, 100);
+	fall_silent(silent);
 	after = memory_in_use();
 	for (i = 1; i <= n; i++)
 		exchange(i, BIG);

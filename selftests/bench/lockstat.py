@@ -17,10 +17,10 @@ LIMIT = 0.01
 # The kind of object that has one lock each, by the name of the lock's class in /proc/lock_stat
 SCOPE = {
     "&txq->lock": "path", "rds_txq_xmit": "path", "&txq->idle": "path",
-    "&cp->lock": "path", "&cp->ctl": "path", "&ts->wait": "TCP connection",
+    "&cp->lock": "path", "&cp->ctl": "path",
     "&conn->rx_lanes[i].lock": "lane", "&session->lock": "connection", "&lanes->lock": "connection",
     "&addrs->lock": "connection", "&rn->addrs->lock": "namespace",
-    "&rn->reports_lock": "namespace", "&reach->lock": "connection",
+    "&rn->reports_lock": "namespace", "&reach->lock": "connection", "&peer->lock": "connection",
     "&conn->idle.lock": "connection", "&guests->lock": "namespace",
     "&rs->lock": "socket", "&rs->rx_lock": "socket", "&rs->rx_wait": "socket",
     "&rs->snd_wait": "socket", "&rs->cong_lock": "socket", "&rs->mon_lock": "socket",
@@ -31,13 +31,15 @@ SCOPE = {
     "&table->lock": "namespace", "&table->wait": "namespace",
     "&tn->lock": "namespace", "&tn->listen_lock": "namespace",
     "&rn->uses[i].lock": "namespace",
+    "&rn->info_lock": "namespace",
     "info_sem": "machine", "registry_mutex": "machine", "mr_table_lock": "machine",
-    # Locks of rds_rdma
-    "&conn->tx_lock": "RDMA connection", "&conn->cm.lock": "RDMA connection",
+    # Locks of rds_rdma and rds_dev
+    "&conn->tx_lock": "RDMA connection", "&id->lock": "RDMA connection",
     "&conn->ops_idle": "RDMA connection",
-    "&dev->lock": "device", "&dev->idle": "device",
+    "&dev->lock": "device", "&dev->idle": "device", "&admit->lock": "device",
     "&reg->lock": "device", "&reg->wait": "device",
-    "addrs_lock": "machine", "scan_lock": "machine", "devs_lock": "machine",
+    "addrs_lock": "machine", "rds_dev_scan_lock": "machine", "queue_lock": "machine",
+    "devs_lock": "machine", "users_lock": "machine", "domains_idle": "machine",
     "devs_spin": "machine", "tell_lock": "machine", "link_lock": "machine",
     "self_lock": "machine",
 }

@@ -27,7 +27,7 @@ HALF = ("rate-64k", "rate-1m")
 NOISE = 0.02
 DEVICE = ("rdma_rxe", "ib_core", "ib_uverbs", "veth", "udp_tunnel", "ip6_udp_tunnel", "rdma_cm",
           "crc32_pclmul", "crc32_generic")
-RDS = ("rds", "rds_rdma", "rds_tcp")
+RDS = ("rds", "rds_dev", "rds_rdma", "rds_tcp")
 SHARES = ("rds", "device", "kernel", "program", "idle")
 
 

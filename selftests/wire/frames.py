@@ -4,7 +4,7 @@
 get past the first look. Meanwhile a peer that keeps the rules is served.
 
 Usage: frames.py [WORD...]: only the cases with one of the words in their name. RDS_ARGS is the seed,
-which is printed. RDS_LOAD=full sends a million frames.
+which is printed, and the number of frames of all four cases. RDS_LOAD=full sends a million.
 """
 import ipaddress
 import os
@@ -18,8 +18,10 @@ from hostile import served
 from lab import LOAD, Fail, Net, SLOW, check, log
 from wirelib import BOTH, F_CONG, F_RETRANS, MAP_BYTES, ROLES, bitmap, case, drops, gen, header, npaths
 
-FRAMES = {'full': 250000, 'light': 1500}.get(LOAD, 5000)
-SEED = int((os.environ.get('RDS_ARGS') or '1').split()[0])
+ARGS = [int(w) for w in os.environ.get('RDS_ARGS', '').split()]
+SEED = ARGS[0] if ARGS else 1
+# Frames of a case
+FRAMES = (ARGS[1] if ARGS[1:] else {'full': 1000000, 'light': 6000}.get(LOAD, 20000)) // 4
 # Frames between two looks at the peer that keeps the rules
 LOOK = 500
 # Reasons to drop that the frames of a case have to bring about
@@ -205,7 +207,7 @@ def frames(c, role, family):
 
 
 if __name__ == '__main__':
-    wirelib.CASE_LIMIT = 3600 if LOAD == 'full' else 120
+    wirelib.CASE_LIMIT = max(120, FRAMES // 50)
     log('seed %d', SEED)
     net = Net()
     wirelib.CASES[:] = [k for k in wirelib.CASES if k.name.startswith('frames.')]

@@ -4,9 +4,10 @@ import errno
 import socket
 import struct
 import threading
+import time
 
 from lab import check, equal, eventually
-from wire_ack import OURS_ONLY
+from wire_ack import OURS_ONLY, modern
 from wirelib import INFO6_RECV, MIB, case, counters, drops, info, setting
 
 BOUND = 16 * MIB
@@ -18,11 +19,11 @@ MESSAGES = [struct.pack('>I', i) * (BYTES // 4) for i in range(MANY)]
 class Flood:
     """A peer that does not heed the map, and two sockets of which one is not read."""
 
-    def __init__(self, c, grace):
+    def __init__(self, c, grace, make=lambda c: c.peer('server')):
         self.c = c
         setting(c, 'recv_queue_max_bytes', BOUND, 4 * BOUND)
         setting(c, 'recv_queue_grace_ms', grace, 2000)
-        self.p, self.full, self.other = c.peer('server'), c.rds(), c.rds()
+        self.p, self.full, self.other = make(c), c.rds(), c.rds()
         self.p.settle()
         self.before = self.holds(), self.dropped()
 
@@ -92,6 +93,24 @@ def bound_waits(c):
     f.other.empty()
     f.expect_all()
     f.other.expect(b'behind', seconds=10.0)
+    equal(f.lost(), 0, 'messages dropped')
+
+
+@case('wire.bound_used', stacks=OURS_ONLY)
+def bound_used(c):
+    """A connection that waits for the reader is not ended as an idle one. Those of earlier cases are,
+    so nothing is counted."""
+    f = Flood(c, 60000, lambda c: modern(c, 'server'))
+    # Long enough for a slow guest to write, and looked at each second
+    setting(c, 'connection_idle_ms', 8000, 600000)
+    f.write_all()
+    eventually(f.is_held, 'the path waits', 30)
+    setting(c, 'connection_idle_ms', 300, 600000)
+    time.sleep(2.5)                         # the next look, and five times as long as it may be idle
+    setting(c, 'connection_idle_ms', 0, 600000)
+    f.expect_all()
+    f.other.expect(b'behind', seconds=10.0)
+    f.p.sync()
     equal(f.lost(), 0, 'messages dropped')
 
 
