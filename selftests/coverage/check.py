@@ -3,9 +3,9 @@
 """Fails for an item of the protocol description without a case that tests it, and for a case of the
 socket API that only one stack runs and that is no documented difference.
 
-The file rows names the cases of each item, the file bugs those that would notice each known bug. A
-case exists if it is the name of a case line or of a result that a case line printed. The file
-printed, which collect.py makes, has these results.
+The file rows names the cases of each item, Documentation/known-bugs.rst those that would notice each
+known bug. A case exists if it is the name of a case line or of a result that a case line printed.
+The file printed, which collect.py makes, has these results.
 """
 import glob
 import os
@@ -17,11 +17,11 @@ for folder in "docs", "api":
 import cite  # pylint: disable=wrong-import-position
 import collect  # pylint: disable=wrong-import-position
 import compare  # pylint: disable=wrong-import-position
+import knownbugs  # pylint: disable=wrong-import-position
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 HERE = os.path.join(TOP, "selftests/coverage")
-# Maximum number of bugs with a reason instead of a case
-EXCUSES = 10
+BUGS = os.path.join(TOP, "Documentation", "known-bugs.rst")
 # Chapters of protocol.rst whose items must have rows
 CHAPTERS = "1234567"
 
@@ -64,13 +64,13 @@ def differences_noticed():
     return [text.split()[-1] for text in told] == ["a.lost", "list"] and "a.new" in told[1]
 
 
-def rows(table):
-    for n, line in enumerate(read(os.path.join(HERE, table)).splitlines(), 1):
+def rows():
+    for n, line in enumerate(read(os.path.join(HERE, "rows")).splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         fields = [f.strip() for f in line.split("|")]
         if len(fields) != 3 or not all(fields):
-            raise SystemExit("not ok coverage.%s # line %d is not id | in short | cases" % (table, n))
+            raise SystemExit("not ok coverage.rows # line %d is not id | in short | cases" % n)
         yield fields[0], fields[1], fields[2].split()
 
 
@@ -94,25 +94,13 @@ def check_rows(names, table):
     return bad + len(wanted ^ seen)
 
 
-def check_bugs(names, table):
-    bad, excuses, seen = 0, 0, set()
-    for bug, label, cases in table:
-        if bug in seen:
-            print("# bug %s comes twice" % bug)
-            bad += 1
-        seen.add(bug)
-        if cases[0] == "-":
-            excuses += 1
-            missing = [] if len(cases) > 3 else ["a reason"]
-        else:
-            missing = [c for c in cases if not names.has(c)]
-        for what in missing:
-            print("# bug %s (%s): there is no %s" % (bug, label, what))
-            bad += 1
-    if excuses > EXCUSES:
-        print("# %d bugs have a reason instead of a case" % excuses)
-        bad += 1
-    return bad
+def check_bugs(lists):
+    print("%s coverage.bad_bug_is_noticed" % ("ok" if knownbugs.noticed() else "not ok"))
+    wrong, nr = knownbugs.faults(read(BUGS), lists)
+    for text in wrong:
+        print("# known-bugs.rst: " + text)
+    print("%s coverage.bugs, %d rows" % ("not ok" if wrong or not nr else "ok", nr))
+    return bool(wrong) or not nr or not knownbugs.noticed()
 
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
@@ -138,15 +126,14 @@ def check_differences():
 
 
 def main():
-    names, table, bugs = Names(), list(rows("rows")), list(rows("bugs"))
+    names, table = Names(), list(rows())
     refused = not any(map(names.has, ("bind.no_such_case", "no.such", "bugs.zzz")))
     print("%s coverage.unknown_case_is_noticed" % ("ok" if refused else "not ok"))
     compared = differences_noticed()
     print("%s coverage.difference_is_noticed" % ("ok" if compared else "not ok"))
     bad = check_rows(names, table)
     print("%s coverage.rows, %d rows" % ("not ok" if bad else "ok", len(table)))
-    bad_bugs = check_bugs(names, bugs)
-    print("%s coverage.bugs, %d rows" % ("not ok" if bad_bugs else "ok", len(bugs)))
+    bad_bugs = check_bugs(names.lists)
     few = names.collected()
     undocumented = check_differences()
     return 1 if bad or bad_bugs or few or undocumented or not refused or not compared else 0
