@@ -159,6 +159,9 @@ void rds_dev_addr_user_leaves(const struct rds_dev_user *user);
 int rds_dev_services_init(void);
 void rds_dev_services_exit(void);
 
+/* Warn if @user, which stops, has services.  May sleep. */
+void rds_dev_services_gone(const struct rds_dev_user *user);
+
 /* addr.c */
 
 bool rds_dev_addr_of_domain(const struct rds_dev_domain *dom,

@@ -64,6 +64,7 @@ struct service_net {
 static unsigned int service_net_id;
 static LIST_HEAD(services_all);		/* those of all namespaces */
 static unsigned int nr_all[RDS_DEV_SLOTS];
+static unsigned int nr_of_user[RDS_DEV_SLOTS];	/* of all kinds */
 static unsigned int marks;
 
 static struct service_net *service_net(const struct net *net)
@@ -316,6 +317,7 @@ static int service_enter(struct rds_dev_service *svc)
 	list_add_tail(&svc->node, svc->net ? &service_net(svc->net)->services :
 					     &services_all);
 	++*nr;
+	nr_of_user[svc->user->slot]++;
 	return 0;
 }
 
@@ -329,6 +331,15 @@ static void service_leave(struct rds_dev_service *svc)
 	}
 	list_del(&svc->node);
 	--*nr_services(svc);
+	nr_of_user[svc->user->slot]--;
+}
+
+void rds_dev_services_gone(const struct rds_dev_user *user)
+{
+	mutex_lock(&rds_dev_scan_lock);
+	WARN_ONCE(nr_of_user[user->slot], "rds_dev: %s has services\n",
+		  user->name);
+	mutex_unlock(&rds_dev_scan_lock);
 }
 
 int rds_dev_service_add(struct rds_dev_service *svc)

@@ -138,6 +138,7 @@ EXPORT_SYMBOL_NS_GPL(__rds_dev_use, RDS_DEV_NS);
 
 void rds_dev_use_stop(struct rds_dev_user *user)
 {
+	rds_dev_services_gone(user);
 	rds_dev_user_leaves(user);
 	rds_dev_addr_user_leaves(user);
 }
