@@ -107,7 +107,7 @@ stress_cases() {
 	plan "$(stress_plan)"
 	stress both 5000 -d 2 -q 256 -a 256 -D 4096 -I 2 --show-params
 	stress write 5010 -t 2 -d 2 -D 64k -M write --rdma-use-once 1 -o
-	stress read 5020 -D 1000 -I 7 -M read --rdma-alignment 100 -o
+	stress read 5020 -D 9000 -I 7 -M read --rdma-alignment 100 -o
 	if [ "$stacks" = ours ]; then
 		stress cached 5030 -d 4 -D 8k -I 3 --rdma-use-get-mr 1 --rdma-cache-mrs 1
 		stress keys 5040 -D 1m --rdma-use-get-mr 1
