@@ -16,7 +16,8 @@ import roce
 HEADER = struct.Struct("!QQIHHBB4x2s16s")
 FRAG, MAP_BYTES, MAX, JOINS = 4096, 8192, 1 << 20, 0x8000
 F_MAP, F_ACK, F_RETRANS, F_EXT = 1, 2, 4, 0x20
-RECV_MAX = 126			# receive requests of a connection, net/rds/transport/rdma/rings.h
+RECV_MAX = 62			# receive requests of a connection over a software device, see
+				# net/rds/transport/rdma/rings.h
 RMEM_PORTS = (4300, 4301)
 # Bytes written and read by one rds-rdmat rmem, and the number of runs, one with each driver.
 RMEM_BYTES, RMEM_RUNS = 3 * (2 * (1 << 20) + 100001 + 2 * 65536 + 3 * 4096 + 2), 2
