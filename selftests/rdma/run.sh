@@ -127,6 +127,18 @@ dma_total() {
 	check "dma.accesses # $_n" [ "$_n" -gt 0 ]
 	_n=$(rxe_param faults)
 	check "dma.faults # $_n" [ "$_n" = 0 ]
+	dma_api_total
+}
+
+# The kernel's own checker of the DMA API, which only the debug kernel has, was on and told nothing.
+dma_api=/sys/kernel/debug/dma-api
+dma_api_total() {
+	if [ ! -d $dma_api ]; then
+		echo "# elsewhere dma.api"
+		return
+	fi
+	_n=$(cat $dma_api/disabled $dma_api/error_count | tr '\n' ' ')
+	check "dma.api # disabled, errors: $_n" [ "$_n" = "N 0 " ]
 }
 
 altered_total() {
@@ -164,7 +176,8 @@ planned() {
 	[ -z "${RDS_RESETS:-}" ] || [ "$dev" != rxe ] || _sum=$((_sum + 1))
 	case "${RDMA_ALTERED:-}" in
 	rxe-late)	_sum=$((_sum + 1)) ;;
-	rxe-dma)	_sum=$((_sum + 3)) ;;
+	rxe-dma)	_sum=$((_sum + 3))
+		[ ! -d $dma_api ] || _sum=$((_sum + 1)) ;;
 	esac
 	echo $_sum
 }
