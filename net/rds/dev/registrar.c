@@ -223,42 +223,43 @@ static int reg_qp(struct rds_dev_registrar *reg, struct rdma_cm_id *id,
 	return rdma_create_qp(id, reg->dom->pd, &attr);
 }
 
+/* A new id in @id, and in @ss the registrar's address without a port */
+static int reg_id(struct rds_dev_registrar *reg, struct rdma_cm_id **id,
+		  struct sockaddr_storage *ss)
+{
+	struct rdma_cm_id *new;
+
+	new = rdma_create_id(reg->addr.net, reg_event, reg, RDMA_PS_TCP,
+			     IB_QPT_RC);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	*id = new;
+	rds_dev_sockaddr(ss, &reg->addr.addr, reg->addr.scope, 0);
+	return 0;
+}
+
 static int reg_listen(struct rds_dev_registrar *reg)
 {
 	struct sockaddr_storage ss;
-	struct rdma_cm_id *id;
-	int err;
+	int err = reg_id(reg, &reg->listen, &ss);
 
-	id = rdma_create_id(reg->addr.net, reg_event, reg, RDMA_PS_TCP,
-			    IB_QPT_RC);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	reg->listen = id;
-	rds_dev_sockaddr(&ss, &reg->addr.addr, reg->addr.scope, 0);
-	err = rdma_bind_addr(id, (struct sockaddr *)&ss);
-	if (!err && id->device != reg->dom->dev->ib)
+	err = err ?: rdma_bind_addr(reg->listen, (struct sockaddr *)&ss);
+	if (!err && reg->listen->device != reg->dom->dev->ib)
 		err = -ENODEV;
-	return err ?: rdma_listen(id, 1);
+	return err ?: rdma_listen(reg->listen, 1);
 }
 
 static int reg_resolve(struct rds_dev_registrar *reg)
 {
 	struct sockaddr_storage src, dst = reg->listen->route.addr.src_addr;
-	struct rdma_cm_id *id;
-	int err;
+	int err = reg_id(reg, &reg->init, &src);
 
-	id = rdma_create_id(reg->addr.net, reg_event, reg, RDMA_PS_TCP,
-			    IB_QPT_RC);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	reg->init = id;
-	rds_dev_sockaddr(&src, &reg->addr.addr, reg->addr.scope, 0);
-	err = rdma_resolve_addr(id, (struct sockaddr *)&src,
-				(struct sockaddr *)&dst, REG_CM_MS);
+	err = err ?: rdma_resolve_addr(reg->init, (struct sockaddr *)&src,
+				       (struct sockaddr *)&dst, REG_CM_MS);
 	err = err ?: reg_step(reg, REG_EV_ADDR);
-	if (!err && id->device != reg->dom->dev->ib)
+	if (!err && reg->init->device != reg->dom->dev->ib)
 		err = -ENODEV;
-	err = err ?: rdma_resolve_route(id, REG_CM_MS);
+	err = err ?: rdma_resolve_route(reg->init, REG_CM_MS);
 	return err ?: reg_step(reg, REG_EV_ROUTE);
 }
 
