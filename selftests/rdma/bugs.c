@@ -456,8 +456,6 @@ static void keys_outlive(void)
 
 int main(int argc, char **argv)
 {
-	const char *slow = getenv("RDS_SLOW");
-
 	if (argc == 3 && !strcmp(argv[1], "flood"))
 		return flood(argv[2]);
 	if (argc != 4 || !rt_addr_parse(&r.self, argv[2]) ||
@@ -467,7 +465,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	r.siw = !strcmp(argv[1], "siw");
-	r.slow = slow && atoi(slow) > 0 ? (unsigned int)atoi(slow) : 1;
+	r.slow = rt_slow();
 	forget_tokens(&r);
 	/* The functions in the order of their calls, and two results between. */
 	rt_plan(1 + 1 + 1 + 6 + 6 + 2 + 2 + 1 + 2 + 2 + 1 + 2 + 2 + 1 + 1 + 1 + 2);

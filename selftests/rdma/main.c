@@ -144,7 +144,6 @@ int main(int argc, char **argv)
 	static struct rt r = {
 		.dev = "rxe", .way = "poke", .count = 1000, .seed = 1, .fd = -1
 	};
-	const char *slow = getenv("RDS_SLOW");
 	struct areq quit = { .op = ASK_QUIT };
 	struct aresp a;
 	size_t i;
@@ -155,7 +154,7 @@ int main(int argc, char **argv)
 		return flush(argv[2]);
 	if (argc < 4)
 		usage();
-	r.slow = slow && atoi(slow) > 0 ? (unsigned int)atoi(slow) : 1;
+	r.slow = rt_slow();
 	r.agent = !strcmp(argv[1], "agent");
 	options(&r, argc - 1, argv + 1);
 	r.v6 = r.self.ss.ss_family == AF_INET6;

@@ -23,12 +23,7 @@ host() {
 }
 
 setup() {
-	for _m in ib_core ib_uverbs rdma_ucm libcrc32c iw_cm; do
-		modprobe $_m 2>/dev/null
-	done
-	insmod "$RDS_TOP/build/mod/$RDS_KERNEL/$variant/siw.ko" || return 1
-	load_stack "$RDS_STACK" rds rds_tcp rds_rdma || return 1
-	echo 1 >/sys/module/rds_rdma/parameters/soft_netns || return 1
+	rdma_netns_siw "$variant" || return 1
 	ip link add ra mtu 4200 type veth peer name rb mtu 4200 || return 1
 	host na ra rb 192.168.70.1 fd00:70::1 && host nb rb ra 192.168.70.2 fd00:70::2
 }

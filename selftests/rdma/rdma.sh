@@ -57,6 +57,22 @@ rdma_modules() {
 	esac
 }
 
+# rdma_netns_siw VARIANT: load the siw of that variant, and our stack, so that both serve namespaces
+# other than the initial one
+rdma_netns_siw() {
+	for _d in ib_core ib_uverbs rdma_ucm libcrc32c iw_cm; do
+		modprobe $_d 2>/dev/null
+	done
+	insmod "$RDS_TOP/build/mod/$RDS_KERNEL/$1/siw.ko" || return 1
+	rdma_netns_stack
+}
+
+# rdma_netns_stack: load our stack, which uses soft devices in all namespaces
+rdma_netns_stack() {
+	load_stack "$RDS_STACK" rds rds_tcp rds_rdma || return 1
+	echo 1 >/sys/module/rds_rdma/parameters/soft_netns
+}
+
 # rdma_add rxe|siw: add the device, which must exist when the command returns
 rdma_add() {
 	rdma link add "${1}0" type "$1" netdev rds0 || return 1

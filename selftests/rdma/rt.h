@@ -122,6 +122,7 @@ void pattern(uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
 size_t pattern_diff(const uint8_t *p, size_t len, uint64_t seed, uint64_t pos);
 long counter(const char *name);
 long drops(const char *name);
+unsigned int rt_slow(void);
 /* Time in which this end does nothing, to be compared with what a connection does */
 void nap(const struct rt *r, unsigned int ms);
 long pins(void);
@@ -136,6 +137,8 @@ bool is_refusal(const struct rt *r, int status);
 
 /* sock.c */
 int rt_open(const struct rt_addr *self, uint16_t port);
+int rt_open_both(struct rt *r, const char *self, const char *peer,
+		 uint16_t port, struct rt_addr *there);
 int rdma_send(int fd, const struct rt_addr *to, const struct rdma_op *op);
 int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg,
 	      size_t arglen, const void *data, size_t len);

@@ -38,16 +38,10 @@ more_addresses() {
 network() { modprobe 8021q && rdma_net && more_addresses && vlans 1 $spaces; }
 
 load() {
-	if [ "$variant" = siw-netns ]; then
-		for _m in ib_core ib_uverbs rdma_ucm libcrc32c iw_cm; do
-			modprobe $_m 2>/dev/null
-		done
-		insmod "$RDS_TOP/build/mod/$RDS_KERNEL/$variant/siw.ko" || return 1
-	else
-		rdma_modules "$variant" || return 1
-	fi
-	load_stack "$RDS_STACK" rds rds_tcp rds_rdma || return 1
-	echo 1 >/sys/module/rds_rdma/parameters/soft_netns || return 1
+	case "$variant" in
+	siw-netns)	rdma_netns_siw "$variant" ;;
+	*)	rdma_modules "$variant" && rdma_netns_stack ;;
+	esac || return 1
 	rdma_add "${variant%-netns}" && rdma_ready "$RDS_SELF4" 192.168.61.$ends
 }
 

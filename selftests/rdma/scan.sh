@@ -38,12 +38,7 @@ namespaces() {
 }
 
 setup() {
-	for _m in ib_core ib_uverbs rdma_ucm libcrc32c iw_cm; do
-		modprobe $_m 2>/dev/null
-	done
-	insmod "$RDS_TOP/build/mod/$RDS_KERNEL/$variant/siw.ko" || return 1
-	load_stack "$RDS_STACK" rds rds_tcp rds_rdma || return 1
-	echo 1 >/sys/module/rds_rdma/parameters/soft_netns || return 1
+	rdma_netns_siw "$variant" || return 1
 	echo 'p:rds_scan_bind rdma_bind_addr' >$events/kprobe_events || return 1
 	echo 1 >$events/events/kprobes/rds_scan_bind/enable
 	rdma_net && rdma_add siw && rdma_ready "$RDS_SELF4" && namespaces

@@ -410,20 +410,9 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	const char *slow = getenv("RDS_SLOW");
-
-	if (argc != 4 || !rt_addr_parse(&r.self, argv[2]) ||
-	    !rt_addr_parse(&r.peer, argv[3]))
+	if (argc != 4)
 		die("usage: rds-rdmashim WORD SELF PEER");
-	r.slow = slow && atoi(slow) > 0 ? (unsigned int)atoi(slow) : 1;
-	forget_tokens(&r);
-	rt_addr_port(&r.self, PORT);
-	there = r.peer;
-	rt_addr_port(&there, PORT);
-	r.fd = rt_open(&r.self, PORT);
-	peer_fd = rt_open(&r.peer, PORT);
-	if (r.fd < 0 || peer_fd < 0)
-		die("no sockets: %d, %d", r.fd, peer_fd);
+	peer_fd = rt_open_both(&r, argv[2], argv[3], PORT, &there);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		if (!strcmp(argv[1], tests[i].name))
 			return !tests[i].fn();

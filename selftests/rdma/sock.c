@@ -30,6 +30,29 @@ int rt_open(const struct rt_addr *self, uint16_t port)
 	return fd;
 }
 
+/*
+ * Set up @r for a program that has all sockets: r->fd at @self, and, returned,
+ * one at @peer, whose address is *@there.
+ */
+int rt_open_both(struct rt *r, const char *self, const char *peer,
+		 uint16_t port, struct rt_addr *there)
+{
+	int fd;
+
+	if (!rt_addr_parse(&r->self, self) || !rt_addr_parse(&r->peer, peer))
+		die("no address: %s or %s", self, peer);
+	r->slow = rt_slow();
+	forget_tokens(r);
+	rt_addr_port(&r->self, port);
+	*there = r->peer;
+	rt_addr_port(there, port);
+	r->fd = rt_open(&r->self, port);
+	fd = rt_open(&r->peer, port);
+	if (r->fd < 0 || fd < 0)
+		die("no sockets: %d, %d", r->fd, fd);
+	return fd;
+}
+
 /* Send one message with one control message; return 0 or a negative errno. */
 int cmsg_send(int fd, const struct rt_addr *to, int type, const void *arg,
 	      size_t arglen, const void *data, size_t len)

@@ -183,8 +183,9 @@ static int run_limits(const struct in6_addr *local, u16 taken)
 
 /* ---- keys */
 
+/* Make a key, or take a sink, whose key nobody makes. */
 static int key_make(const struct rds_dev_user *user,
-		    const struct in6_addr *local, struct page *page,
+		    const struct in6_addr *local, struct page *page, bool sink,
 		    struct rds_dev_mr **mr)
 {
 	struct bio_vec bv = { .bv_page = page, .bv_len = PAGE_SIZE };
@@ -194,26 +195,13 @@ static int key_make(const struct rds_dev_user *user,
 	dom = rds_dev_by_addr(user, &init_net, local, 0);
 	if (!dom)
 		return -ENODEV;
-	err = rds_dev_mr_reg(dom, &bv, 1, PAGE_SIZE,
-			     IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
-			     DMA_BIDIRECTIONAL, false, mr);
-	rds_dev_domain_put(dom);
-	return err;
-}
-
-/* Take a sink, whose key nobody makes. */
-static int sink_take(const struct rds_dev_user *user,
-		     const struct in6_addr *local, struct page *page,
-		     struct rds_dev_mr **mr)
-{
-	struct bio_vec bv = { .bv_page = page, .bv_len = PAGE_SIZE };
-	struct rds_dev_domain *dom;
-	int err;
-
-	dom = rds_dev_by_addr(user, &init_net, local, 0);
-	if (!dom)
-		return -ENODEV;
-	err = rds_dev_sink_take(dom, &bv, 1, PAGE_SIZE, mr);
+	if (sink)
+		err = rds_dev_sink_take(dom, &bv, 1, PAGE_SIZE, mr);
+	else
+		err = rds_dev_mr_reg(dom, &bv, 1, PAGE_SIZE,
+				     IB_ACCESS_LOCAL_WRITE |
+				     IB_ACCESS_REMOTE_WRITE,
+				     DMA_BIDIRECTIONAL, false, mr);
 	rds_dev_domain_put(dom);
 	return err;
 }
@@ -223,7 +211,7 @@ static int run_key(const struct in6_addr *local)
 	if (twin_key)
 		return -EEXIST;
 	clear_highpage(twin_page);
-	return key_make(&twin, local, twin_page, &twin_key);
+	return key_make(&twin, local, twin_page, false, &twin_key);
 }
 
 static int run_unkey(void)
@@ -312,7 +300,7 @@ static int run_queue(const struct in6_addr *local)
 	err = rds_dev_use(&more[0]);
 	if (err)
 		goto out;
-	err = want("sink", sink_take(&more[0], local, page, &mr), 0);
+	err = want("sink", key_make(&more[0], local, page, true, &mr), 0);
 	if (!err) {
 		reinit_completion(&in_done);
 		rds_dev_sink_put_later(mr, true, slow_done, NULL);

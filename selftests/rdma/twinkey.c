@@ -109,20 +109,9 @@ static bool use(const char *rkey, const char *addr)
 
 int main(int argc, char **argv)
 {
-	const char *slow = getenv("RDS_SLOW");
-
-	if (argc < 4 || !rt_addr_parse(&r.self, argv[2]) ||
-	    !rt_addr_parse(&r.peer, argv[3]))
+	if (argc < 4)
 		die("usage: rds-twinkey hold|use SELF PEER [RKEY ADDR]");
-	r.slow = slow && atoi(slow) > 0 ? (unsigned int)atoi(slow) : 1;
-	forget_tokens(&r);
-	rt_addr_port(&r.self, PORT);
-	there = r.peer;
-	rt_addr_port(&there, PORT);
-	r.fd = rt_open(&r.self, PORT);
-	peer_fd = rt_open(&r.peer, PORT);
-	if (r.fd < 0 || peer_fd < 0)
-		die("no sockets: %d, %d", r.fd, peer_fd);
+	peer_fd = rt_open_both(&r, argv[2], argv[3], PORT, &there);
 	if (!strcmp(argv[1], "hold"))
 		return !hold();
 	if (!strcmp(argv[1], "use") && argc == 6)

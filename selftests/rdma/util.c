@@ -110,6 +110,14 @@ long counter(const char *name)
 	return found ? (long)value : -1;
 }
 
+/* Factor for time limits, from RDS_SLOW; at least 1 */
+unsigned int rt_slow(void)
+{
+	const char *slow = getenv("RDS_SLOW");
+
+	return slow && atoi(slow) > 0 ? (unsigned int)atoi(slow) : 1;
+}
+
 /* Value of a reason in /proc/net/rds/drops, or -1 */
 long drops(const char *name)
 {
