@@ -5,10 +5,10 @@
 # debug-kernel.sh [debug|kcsan] --kdir      do so and print the folder of its source, for kmake.sh
 # debug-kernel.sh [debug|kcsan] --release   do so and print its release string
 #
-# Builds Debian's 6.12 with the checkers of debug.config, or those of kcsan.config instead, once, in a
-# cache folder that outlives the working tree: $RDS_CACHE, or rds-selftests in the user's cache.
-# build/kernel/debug/root, or kcsan/root, links to its result. The build runs RDS_JOBS (default 2)
-# processes at low priority.
+# Builds Debian's 6.12 with the checkers of debug.config, or those of kcsan.config instead, and with
+# the change of dma-debug.sed, once, in a cache folder that outlives the working tree: $RDS_CACHE, or
+# rds-selftests in the user's cache. build/kernel/debug/root, or kcsan/root, links to its result. The
+# build runs RDS_JOBS (default 2) processes at low priority.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -40,7 +40,8 @@ options() {
 }
 config=$base/options
 options >"$config"
-hash=$(sha256sum <"$config" | cut -c 1-12)
+patch=$top/selftests/vm/dma-debug.sed
+hash=$(cat "$config" "$patch" | sha256sum | cut -c 1-12)
 version=$(apt-cache policy linux-source-6.12 2>/dev/null | sed -n 's/^ *Candidate: //p')
 if [ -z "$version" ] || [ "$version" = "(none)" ]; then
 	# apt's lists do not name the package: use a kernel that was built before.
@@ -61,6 +62,11 @@ unpack() {
 		tar -x -C "$src" --strip-components=1 --exclude='*/Documentation/*/*' \
 			--exclude='*/drivers/gpu/drm/amd/include' --exclude='*/arch/arm*/boot'
 	rm -rf "$dir/deb"
+	sed -i -f "$patch" "$src/kernel/dma/debug.c"
+	[ "$(grep -c 'false &&' "$src/kernel/dma/debug.c")" = 2 ] || {
+		echo "debug-kernel: dma-debug.sed does not fit the source" >&2
+		exit 1
+	}
 }
 
 configure() {
