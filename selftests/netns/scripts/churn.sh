@@ -27,7 +27,7 @@ make_namespaces() {
 
 bystander() {
 	ip netns exec "$1" "$RDS_BIN/rds-xchg" "$2" /tmp/churn-ctl --port 4400 --count $count \
-		--max-len 65536 --same-clock --timeout 900 --label "bystander@$1" "$3" "$4"
+		--max-len 65536 --same-clock --timeout $((900 * ${RDS_SLOW:-1})) --label "bystander@$1" "$3" "$4"
 }
 
 # churn NUMBER: make so many namespaces, and remove them
