@@ -25,8 +25,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wire'))
 
 # pylint: disable=wrong-import-position
-from lab import (A4, A6, AC4, C4, Deadline, ICOUNT, LOAD, Net, OURS, RDS_TCP_PORT, SLOW, check,
-                 eventually, ip_batch, log)
+from lab import (A4, A6, AC4, C4, Deadline, ICOUNT, JUDGED, LOAD, Net, OURS, RDS_TCP_PORT, SLOW,
+                 check, eventually, ip_batch, log)
 import deaf
 from senders import Burst, Flood
 import wirelib
@@ -47,8 +47,8 @@ def judge(cond, fmt, *args):
 
 
 def judge_time(cond, fmt, *args):
-    """The same for a time or a rate, for which the clock has to count instructions."""
-    judge(cond or not ICOUNT, fmt, *args)
+    """The same for a time or a rate, which is printed where durations are not JUDGED."""
+    judge(cond or not JUDGED, fmt, *args)
 
 
 # --- meters ---------------------------------------------------------------------------------------

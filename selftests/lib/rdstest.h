@@ -132,7 +132,8 @@ uint64_t now_ns(void);
 long now_ms(void);
 
 /**
- * time_is_judged() - does the guest's clock count instructions?
+ * time_is_judged() - does the guest's clock count instructions of a kernel
+ * that users run?
  *
  * Only then does a duration say the same on every host, and tests compare it
  * with a bound; elsewhere they print it.

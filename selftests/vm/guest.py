@@ -191,6 +191,8 @@ class Guest:
             "RDS_LEAKS": "1" if self.leaks else "",
             "RDS_EXPECT_ALL": os.environ.get("RDS_EXPECT_ALL", ""),
             "RDS_CPUS": self.line.cpus, "RDS_ARGS": os.environ.get("RDS_ARGS", ""),
+            # A debug kernel executes several times as many instructions.
+            "RDS_JUDGED": "1" if self.line.cpus == "icount" and self.kernel.slow == 1 else "",
         }
         for s, mods in sets.items():
             # rds_rdma is loaded only by lines that ask for it, see selftests/rdma/rdma.sh.

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-from lab import (Deadline, ICOUNT, LOAD, Netns, eventually, ifup, log, veth_pair)
+from lab import (Deadline, JUDGED, LOAD, Netns, eventually, ifup, log, veth_pair)
 from wirelib import (Rds)
 
 ROUNDS = 200 if LOAD == 'full' else 20
@@ -93,7 +93,7 @@ def main():
         worst, late = 0.0, []
         for i in range(ROUNDS // 2):
             took = contact(family)
-            if None in took or (ICOUNT and max(took) > LIMIT):
+            if None in took or (JUDGED and max(took) > LIMIT):
                 late.append('round %d: %s' % (i, ', '.join('%.2f s' % t if t else 'never' for t in took)))
             worst = max([worst] + [t for t in took if t])
         log('IPv%d: %d rounds, slowest message %.1f ms', family, ROUNDS // 2, worst * 1000)
