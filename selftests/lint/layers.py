@@ -37,6 +37,19 @@ MAY = {
 # calls.
 SPLIT = {"sock": ("sock/state", ("state", "table", "rcvq", "rxmem", "peerbound", "notify", "note",
                                   "report", "zrecord", "flow"))}
+# The engine of streams, net/rds/stream: file -> headers there that it may include besides its own.
+# Only plat.h includes others, as the engine is kernel-free. Files that are not here are above it, and
+# may include all of these and the headers of devices.
+ENGINE = {
+    "plat": [],
+    "wire": ["plat"],
+    "life": ["plat"],
+    "flow": ["wire"],
+    "target": ["wire"],
+    "halves": ["wire"],
+    "engine": ["flow", "halves", "life", "target", "wire"],
+    "decide": ["engine"],
+}
 # Headers that the kernel-free files may include in angle brackets
 PURE_ANGLED = ("net/rds/wire.h", "net/rds/stream.h")
 
@@ -72,9 +85,11 @@ def includes(f):
             yield n, m.group(1) == "<", m.group(2)
 
 
-# What has no include path to the core: transports, and the devices of RDMA, which name nothing of RDS
-APART = ("net/rds/transport/", "net/rds/dev/")
-DEVICES = ("net/rds/transport/rdma/", "net/rds/dev/")
+# What has no include path to the core: transports; the devices of RDMA and the streams over them,
+# which name nothing of RDS
+STREAM = "net/rds/stream/"
+APART = ("net/rds/transport/", "net/rds/dev/", STREAM)
+DEVICES = ("net/rds/transport/rdma/", "net/rds/dev/", STREAM)
 OF_DEVICES = r"net/rds/dev(_\w+)?\.h"
 
 
@@ -121,9 +136,21 @@ def check_transport_includes(files):
                 yield f.path, n, "a transport includes %s, but may see <net/rds/*> only" % name
             if name.startswith("rdma/") and not rdma:
                 yield f.path, n, "rdma/ outside the RDMA transport"
-            if f.path.startswith("net/rds/dev/") and name.startswith("net/rds/") and \
+            if f.path.startswith(("net/rds/dev/", STREAM)) and name.startswith("net/rds/") and \
                     not re.fullmatch(OF_DEVICES, name):
-                yield f.path, n, "the devices include <%s>, but name nothing of RDS" % name
+                yield f.path, n, "devices or streams include <%s>, but name nothing of RDS" % name
+
+
+def check_stream_includes(files):
+    for f in files:
+        me = f.name.rsplit(".", 1)[0]
+        if not f.is_c or not f.path.startswith(STREAM) or me not in ENGINE:
+            continue
+        for n, angled, name in includes(f):
+            if angled and me != "plat":
+                yield f.path, n, "the engine of streams is kernel-free, but includes <%s>" % name
+            elif not angled and name[:-2] != me and name[:-2] not in ENGINE[me]:
+                yield f.path, n, "%s of streams may not include %s" % (me, name)
 
 
 def check_public_includes(files):
@@ -239,6 +266,7 @@ RULES = [
     ("core_includes_go_down", check_core_includes),
     ("no_circle_crosses_folders", check_circles),
     ("transports_see_public_headers_only", check_transport_includes),
+    ("stream_includes_go_down", check_stream_includes),
     ("public_headers_stand_alone", check_public_includes),
     ("version_tests_in_compat_only", check_versions),
     ("core_names_no_transport", check_identity),
