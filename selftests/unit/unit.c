@@ -5,6 +5,8 @@
 
 static unsigned int checks, failures;
 
+char **unit_args;
+
 void unit_expect(int held, const char *file, int line, const char *fmt, ...)
 {
 	va_list ap;
@@ -28,11 +30,13 @@ unsigned int unit_random(unsigned int below)
 	return (seed >> 16) % below;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct unit_case *c;
 	int bad = 0;
 
+	(void)argc;
+	unit_args = argv + 1;
 	for (c = unit_cases; c->name; c++) {
 		int ok;
 

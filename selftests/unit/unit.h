@@ -20,6 +20,9 @@ void unit_expect(int held, const char *file, int line, const char *fmt, ...)
 /* A number below @below; the same ones in each run */
 unsigned int unit_random(unsigned int below);
 
+/* Arguments of the program, for tests that can run for longer; the last is NULL */
+extern char **unit_args;
+
 /* Defined by every test with UNIT_CASES(). The last entry has no name. */
 extern const struct unit_case unit_cases[];
 
