@@ -47,6 +47,7 @@ struct sim_op {
 	u64	from;		/* position in the stream of data; else @entry is sent */
 	bool	data;
 	u8	entry[RDS_SS_IOMAP_BYTES];
+	u8	words;		/* of an entry that have come, a bit each */
 	u8	*copy;		/* what TCP below iWARP has taken */
 };
 

@@ -241,6 +241,30 @@ static void put_bytes(struct sim_end *e, struct sim_end *to, struct sim_op *op)
 		copy_out(e, op, r->mem + (op->addr - r->addr));
 }
 
+/*
+ * iWARP has no order within a message: an entry of a table comes word by word,
+ * and the end that has the table may look at it at any time.  Whether all of it
+ * has come.  (librdmacm relies on an order: there it comes at once.)
+ */
+static bool put_entry(struct sim_end *e, struct sim_end *to, struct sim_op *op)
+{
+	struct sim_region *r = &to->regions[(op->key & 0xff) % SIM_REGIONS];
+	static const u8 at[] = { 0, 8, 12, 16 };
+	u32 n;
+
+	if (!e->sim->iwarp || to->kind != SIM_OURS || op->data || op->bytes != RDS_SS_ENTRY_BYTES ||
+	    !r->live || r->key != op->key)
+		return true;
+	n = sim_random(e->sim, 3);
+	while (op->words & 1 << n)
+		n = (n + 1) % 3;
+	op->words |= 1 << n;
+	if (op->words == 7)
+		return true;
+	memcpy(r->mem + (op->addr - r->addr) + at[n], op->entry + at[n], at[n + 1] - at[n]);
+	return false;
+}
+
 static bool put_message(struct sim_end *e, struct sim_end *to, struct sim_op *op)
 {
 	struct sim_msg *m = &to->rx[to->rx_head % SIM_RX];
@@ -270,6 +294,8 @@ bool sim_step_deliver(struct sim_end *e)
 
 	if (e->done == (e->sim->iwarp ? e->sent : e->head))
 		return false;
+	if (op->bytes && !put_entry(e, e->peer, op))
+		return true;
 	/* Without a receive the device repeats the whole work request. */
 	if (op->message && !put_message(e, e->peer, op))
 		return false;

@@ -92,12 +92,27 @@ static void refused(void)
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		begin(&t);
 		publish(1, bad[i].addr, bad[i].key, bad[i].bytes);
-		EXPECT_EQ(rds_ss_target_look(&t, false), RDS_SS_WHY_ENTRY);
+		EXPECT_EQ(rds_ss_target_look(&t, true), RDS_SS_WHY_ENTRY);
 		EXPECT_EQ(t.seg[1].bytes, 0);
 	}
 	begin(&t);
 	publish(1, 0xfffffffffffffff0, 1, 0x10);
 	EXPECT_EQ(rds_ss_target_look(&t, true), RDS_SS_FINE);
+}
+
+/* On iWARP a message may come while the entry of the next one does. */
+static void part_is_left(void)
+{
+	struct rds_ss_target t;
+
+	begin(&t);
+	publish(1, 0x20000, 0, 50);
+	EXPECT_EQ(rds_ss_target_look(&t, false), RDS_SS_FINE);
+	EXPECT_EQ(t.seg[1].bytes, 0);
+	publish(1, 0x20000, 2, 50);
+	EXPECT_EQ(rds_ss_target_look(&t, false), RDS_SS_FINE);
+	use(&t, 100, 0x10000, 1);
+	use(&t, 50, 0x20000, 2);
 }
 
 /* An entry in the place of one that is not used up would move data that are under way. */
@@ -132,6 +147,7 @@ UNIT_CASES(
 	{ "target.first_is_one", first_is_one },
 	{ "target.may_be_none", may_be_none },
 	{ "target.refused", refused },
+	{ "target.part_is_left", part_is_left },
 	{ "target.early", early },
 	{ "target.taken_is_taken", taken_is_taken },
 );

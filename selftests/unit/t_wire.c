@@ -246,13 +246,49 @@ static void entry_taken(void)
 	u64 raw[3] = { 0, 0, 0x5a5a };
 	struct rds_ss_segment got;
 
-	EXPECT(!rds_ss_entry_take((u8 *)raw, &got), "a clear entry");
+	EXPECT(!rds_ss_entry_take((u8 *)raw, &got, false), "a clear entry");
 	rds_ss_entry_put((u8 *)raw, &s, false);
-	EXPECT(rds_ss_entry_take((u8 *)raw, &got), "an entry");
+	EXPECT(rds_ss_entry_take((u8 *)raw, &got, false), "an entry");
 	EXPECT(!memcmp(&got, &s, sizeof(s)), "came back different");
 	EXPECT(!raw[0] && !raw[1], "cleared");
 	EXPECT_EQ(raw[2], 0x5a5a);
-	EXPECT(!rds_ss_entry_take((u8 *)raw, &got), "taken twice");
+	EXPECT(!rds_ss_entry_take((u8 *)raw, &got, false), "taken twice");
+}
+
+/*
+ * On iWARP the words of an entry come in any order, and a message that has nothing to do with it may
+ * be looked at in between.
+ */
+static void entry_in_parts(void)
+{
+	static const u8 at[] = { 0, 8, 12, 16 };
+	const struct rds_ss_segment s = { 0x1122334455667788, 0x99aabbcc, 0x00080000 };
+	u8 all[RDS_SS_ENTRY_BYTES];
+	struct rds_ss_segment got;
+	unsigned int parts, i;
+	u64 raw[2];
+
+	rds_ss_entry_put(all, &s, false);
+	for (parts = 0; parts < 8; parts++) {
+		memset(raw, 0, sizeof(raw));
+		for (i = 0; i < 3; i++)
+			if (parts & 1 << i)
+				memcpy((u8 *)raw + at[i], all + at[i], at[i + 1] - at[i]);
+		if (parts == 7)
+			break;
+		EXPECT(!rds_ss_entry_take((u8 *)raw, &got, false), "taken with parts %u", parts);
+		for (i = 0; i < 3; i++)
+			EXPECT(!(parts & 1 << i) ||
+			       !memcmp((u8 *)raw + at[i], all + at[i], at[i + 1] - at[i]),
+			       "cleared with parts %u", parts);
+	}
+	EXPECT(rds_ss_entry_take((u8 *)raw, &got, false), "the whole entry");
+	EXPECT(!memcmp(&got, &s, sizeof(s)), "came back different");
+	/* InfiniBand says when an entry is there: then address 0 is one. */
+	raw[0] = 0;
+	memcpy(raw + 1, all + 8, 8);
+	EXPECT(rds_ss_entry_take((u8 *)raw, &got, true), "at address 0");
+	EXPECT(!got.addr && got.key == s.key, "came back different");
 }
 
 #ifdef __x86_64__
@@ -301,7 +337,7 @@ static void entry_read_once(void)
 	sigaction(SIGSEGV, &fault, &old_fault);
 	sigaction(SIGTRAP, &step, &old_step);
 	mprotect(hostile, 4096, PROT_NONE);
-	found = rds_ss_entry_take(hostile, &got);
+	found = rds_ss_entry_take(hostile, &got, false);
 	mprotect(hostile, 4096, PROT_READ | PROT_WRITE);
 	sigaction(SIGSEGV, &old_fault, NULL);
 	sigaction(SIGTRAP, &old_step, NULL);
@@ -331,5 +367,6 @@ UNIT_CASES(
 	{ "wire.message_bytes", message_bytes },
 	{ "wire.entry_bytes", entry_bytes },
 	{ "wire.entry_taken", entry_taken },
+	{ "wire.entry_in_parts", entry_in_parts },
 	{ "wire.entry_read_once", entry_read_once },
 );

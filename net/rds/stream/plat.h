@@ -17,14 +17,12 @@
 #include <linux/kernel.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
-#include <asm/barrier.h>
 #include <asm/byteorder.h>
 
 #else
 
 #define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
-#define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
 
 #endif
 

@@ -27,7 +27,8 @@ enum rds_ss_why rds_ss_target_look(struct rds_ss_target *t, bool sure)
 {
 	struct rds_ss_segment found;
 
-	if (!rds_ss_entry_take(t->table + t->next * RDS_SS_ENTRY_BYTES, &found))
+	if (!rds_ss_entry_take(t->table + t->next * RDS_SS_ENTRY_BYTES, &found,
+			       sure))
 		return sure ? RDS_SS_WHY_ENTRY : RDS_SS_FINE;
 	if (!rds_ss_segment_ok(&found))
 		return RDS_SS_WHY_ENTRY;

@@ -39,7 +39,8 @@ void rds_ss_target_open(struct rds_ss_target *t,
 
 /*
  * Look for an entry behind a message that may announce one.  @sure: the message
- * came with an entry.
+ * came with an entry.  If not, part of the entry of a later message may be
+ * there, which is left for that message.
  */
 enum rds_ss_why rds_ss_target_look(struct rds_ss_target *t, bool sure);
 

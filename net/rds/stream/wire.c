@@ -182,21 +182,20 @@ void rds_ss_entry_put(u8 *buf, const struct rds_ss_segment *s, bool swap)
 	memcpy(buf, &w, sizeof(w));
 }
 
-bool rds_ss_entry_take(u8 *raw, struct rds_ss_segment *s)
+/*
+ * Where messages do not tell whether they come with an entry, one may arrive
+ * just now, and nothing is said about the order of its words.  It was clear
+ * before, so a word that is not 0 is there.
+ */
+bool rds_ss_entry_take(u8 *raw, struct rds_ss_segment *s, bool whole)
 {
 	struct entry_wire *w = (struct entry_wire *)raw;
 
 	s->bytes = READ_ONCE(w->bytes);
-	if (!s->bytes)
-		return false;
-	/*
-	 * iWARP does not tell which messages come with an entry, so one may
-	 * arrive just now.  Devices write upwards: with the last word the
-	 * others are there.
-	 */
-	smp_rmb();
 	s->key = READ_ONCE(w->key);
 	s->addr = READ_ONCE(w->addr);
+	if (!s->bytes || (!whole && (!s->key || !s->addr)))
+		return false;
 	WRITE_ONCE(w->bytes, 0);
 	WRITE_ONCE(w->key, 0);
 	WRITE_ONCE(w->addr, 0);

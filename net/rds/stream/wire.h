@@ -194,14 +194,14 @@ void rds_ss_entry_put(u8 *buf, const struct rds_ss_segment *s, bool swap);
  * rds_ss_entry_take - take an entry out of the own table
  * @raw: the entry, aligned to 8 bytes, which the peer may rewrite at any time
  * @s: filled in from a single read of each word
+ * @whole: all of the entry has come if any of it has; else it is left as it is
+ *	while one of its words is 0
  *
  * The entry is cleared, so that the next look finds only what is written after.
- * The caller has synced the memory for the processor, and syncs it for the
- * device.
  *
- * Return: false if the entry is clear.
+ * Return: false if the entry is clear, or not whole.
  */
-bool rds_ss_entry_take(u8 *raw, struct rds_ss_segment *s);
+bool rds_ss_entry_take(u8 *raw, struct rds_ss_segment *s, bool whole);
 
 /* Whether a peer's segment may be written to: it has a key, and an end. */
 bool rds_ss_segment_ok(const struct rds_ss_segment *s);
