@@ -15,6 +15,11 @@ struct peer {
 	struct rds_ss_engine	e;
 	struct rds_ss_early	early[16 + RDS_SS_RX_EXTRA];
 	u64			table[4];
+	struct rds_ss_hello	hello;
+	struct rds_ss_segment	seg[2];		/* published here, and not yet written to */
+	u8			now, next;	/* the one that is written to, published */
+	u8			entry;		/* that is announced next */
+	u16			sent, limit;
 	u64			unread;		/* bytes that came and were not read */
 	u64			queued, posted, back;
 	u16			slots[RDS_SS_SQ_MAX];
@@ -45,14 +50,54 @@ static void begin(struct peer *p, struct fuzz_in *in)
 	HOLDS(rds_ss_init(&p->e, &c));
 }
 
-/* Inside of a segment that the peer has published; it knows which itself. */
+/*
+ * What the call before has taken of the peer's: a limit of @word, and the entry
+ * that was in @table then.
+ */
+static void taken(struct peer *p, u32 word, const u64 *table)
+{
+	const struct rds_ss_engine *e = &p->e;
+	struct rds_ss_segment *s = &p->seg[p->next];
+
+	if (e->flow.limit != p->limit) {
+		p->limit = e->flow.limit;
+		HOLDS(word >> 29 == RDS_SS_OP_CREDIT && (u16)word == p->limit);
+		HOLDS((u16)(p->limit - p->sent) <= p->hello.credits);
+	}
+	if (e->target.next == p->next)
+		return;
+	HOLDS(!s->bytes);
+	memcpy(s, table + 2 * p->next, sizeof(*s));
+	HOLDS(s->key && s->bytes && s->addr + (s->bytes - 1) >= s->addr);
+	p->next ^= 1;
+}
+
+/* At the next byte of the segment whose turn it is, and with a credit */
 static void check_data(struct peer *p, const struct rds_ss_post *d)
 {
-	HOLDS(d->bytes && d->bytes <= 1000 && d->key);
-	HOLDS(d->addr + (d->bytes - 1) >= d->addr);
+	struct rds_ss_segment *s = &p->seg[p->now];
+
+	HOLDS(d->bytes && d->bytes <= 1000 && d->bytes <= s->bytes);
+	HOLDS(d->addr == s->addr && d->key == s->key);
+	s->addr += d->bytes;
+	s->bytes -= d->bytes;
+	if (!s->bytes)
+		p->now ^= 1;
+	HOLDS(p->sent != p->limit);
+	p->sent++;
 	HOLDS(d->msg == d->bytes);
 	p->posted += d->bytes;
 	HOLDS(p->posted <= p->queued);
+}
+
+/* In the peer's table, in turn */
+static void check_announce(struct peer *p, const struct rds_ss_post *d)
+{
+	if (!d->bytes)
+		return;
+	HOLDS(d->bytes == RDS_SS_ENTRY_BYTES && d->key == p->hello.table.key);
+	HOLDS(d->addr == p->hello.table.addr + p->entry * RDS_SS_ENTRY_BYTES);
+	p->entry ^= 1;
 }
 
 static void pump(struct peer *p)
@@ -68,6 +113,8 @@ static void pump(struct peer *p)
 		HOLDS(!e->silent && d.slot < RDS_SS_SQ_MAX);
 		if (d.what == RDS_SS_DATA)
 			check_data(p, &d);
+		if (d.what == RDS_SS_ANNOUNCE)
+			check_announce(p, &d);
 		HOLDS(p->nr_slots < RDS_SS_SQ_MAX || !d.signalled);
 		if (d.signalled)
 			p->slots[p->nr_slots++] = d.slot;
@@ -102,13 +149,36 @@ static void message(struct peer *p, struct fuzz_in *in, u8 how)
 	struct rds_ss_news news;
 	bool open = p->e.state != RDS_SS_CONNECTING;
 	enum rds_ss_why why;
+	u64 table[4];
 
+	memcpy(table, p->table, sizeof(table));
 	why = rds_ss_receive(&p->e, msg, payloads[how & 3], &news);
 	HOLDS(!why || rds_ss_why_name(why));
 	HOLDS(!why || p->e.state == RDS_SS_RESET);
 	HOLDS(open || !news.bytes);
 	p->unread += news.bytes;
 	HOLDS(!news.iomap || news.index < p->e.conf.iomap);
+	if (open)
+		taken(p, p->e.conf.iwarp && p->e.swap ? __builtin_bswap32(msg) : msg, table);
+}
+
+static void comes_up(struct peer *p)
+{
+	struct rds_ss_news news;
+	u64 table[4];
+
+	if (p->e.state != RDS_SS_CONNECTING)
+		return;
+	memcpy(table, p->table, sizeof(table));
+	p->seg[0] = p->hello.first;
+	p->next = 1;
+	p->entry = 1;
+	rds_ss_open(&p->e, &p->hello, &news);
+	p->unread += news.bytes;
+	/* Nothing was sent yet, so no message that came early can move the limit. */
+	p->limit = p->hello.credits;
+	taken(p, 0, table);
+	pump(p);
 }
 
 static void reader(struct peer *p, u8 how)
@@ -189,8 +259,6 @@ static void step(struct peer *p, struct fuzz_in *in)
 int LLVMFuzzerTestOneInput(const u8 *data, size_t n)
 {
 	struct fuzz_in in = { data, n };
-	struct rds_ss_hello h;
-	struct rds_ss_news news;
 	struct peer p;
 	size_t got;
 	u8 *hello;
@@ -199,10 +267,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t n)
 	while (in.n && fuzz_byte(&in) & 1)
 		step(&p, &in);
 	hello = fuzz_copy(&in, RDS_SS_HELLO_BYTES, &got);
-	if (rds_ss_hello_get(hello, got, &h) == RDS_SS_FINE) {
-		rds_ss_open(&p.e, &h, &news);
-		p.unread += news.bytes;
-		pump(&p);
+	if (rds_ss_hello_get(hello, got, &p.hello) == RDS_SS_FINE) {
+		comes_up(&p);
 		while (in.n)
 			step(&p, &in);
 	}
