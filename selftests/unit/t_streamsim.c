@@ -261,6 +261,23 @@ static void end_by_close(struct sim *s)
 		sim_fail(s, "end %u has not seen the end", e->peer->nr);
 }
 
+/* Both ends close, with bytes queued and under way either way: what is queued does not hold them. */
+static void end_by_both(struct sim *s)
+{
+	unsigned int first = sim_random(s, 2), i;
+
+	/* Before it is up there is nothing to close. */
+	if (!s->end[0].open || !s->end[1].open)
+		settle(s, 3);
+	sim_ops(&s->end[first])->close(&s->end[first]);
+	for (i = sim_random(s, 20); i; i--)
+		device_step(&s->end[sim_random(s, 2)]);
+	sim_ops(&s->end[!first])->close(&s->end[!first]);
+	settle(s, 0);
+	for (i = 0; i < 2; i++)
+		ours_is(&s->end[i], RDS_SS_CLOSED);
+}
+
 /* One end reads no more: the other one can send for ever. */
 static void end_by_deafness(struct sim *s)
 {
@@ -284,7 +301,7 @@ static void episode(struct sim *s, enum sim_kind kind, bool iwarp, u32 steps)
 {
 	begin(s, kind, iwarp);
 	wander(s, steps);
-	switch (s->failed ? 3 : sim_random(s, 3)) {
+	switch (s->failed ? 4 : sim_random(s, 4)) {
 	case 0:
 		end_by_halves(s);
 		break;
@@ -293,6 +310,9 @@ static void episode(struct sim *s, enum sim_kind kind, bool iwarp, u32 steps)
 		break;
 	case 2:
 		end_by_deafness(s);
+		break;
+	case 3:
+		end_by_both(s);
 	}
 	end(s);
 }
