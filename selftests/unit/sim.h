@@ -54,6 +54,7 @@ struct sim_op {
 struct sim_msg {
 	u8	word[RDS_SS_MSG_BYTES];
 	u32	payload;
+	bool	control;
 };
 
 /* What the peer may fill, in order */
@@ -84,6 +85,7 @@ struct sim_end {
 	u32			announced;	/* messages of data that the peer may have sent */
 	u32			credited;	/* that it has sent */
 	u32			arrived;	/* that were delivered here */
+	u32			said, heard_of;	/* messages without credit: sent, and taken by the peer */
 
 	/* the program's bytes, by position in the stream */
 	u8			tx[SIM_TX_BYTES];

@@ -281,6 +281,7 @@ static bool put_message(struct sim_end *e, struct sim_end *to, struct sim_op *op
 	to->receives--;
 	memcpy(m->word, op->word, sizeof(m->word));
 	m->payload = e->sim->iwarp ? RDS_SS_UNKNOWN : op->bytes;
+	m->control = op->control;
 	if (to->rx_head - to->rx_tail >= SIM_RX)
 		abort();
 	to->rx_head++;
@@ -323,5 +324,6 @@ bool sim_received(struct sim_end *e, struct sim_msg *m)
 	if (e->rx_head == e->rx_tail)
 		return false;
 	*m = e->rx[e->rx_tail++ % SIM_RX];
+	e->peer->heard_of += m->control;
 	return true;
 }

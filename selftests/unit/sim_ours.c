@@ -99,6 +99,7 @@ static void post(struct sim_end *e, const struct rds_ss_post *p)
 	if (p->bytes && e->sim->iwarp)
 		op = sim_post(e);
 	post_message(op, p);
+	e->said += op->control;
 }
 
 static void note(struct sim_end *e, const struct rds_ss_post *p)
@@ -300,6 +301,10 @@ static void check(struct sim_end *e)
 			 (unsigned int)e->receives, (unsigned int)need);
 	if (e->open && e->receives - need < e->sim->least_slack)
 		e->sim->least_slack = e->receives - need;
+	/* flow.h says why there are no more */
+	if (e->said - e->heard_of > 7)
+		sim_fail(e->sim, "end %u has %u messages without credit before its peer", e->nr,
+			 (unsigned int)(e->said - e->heard_of));
 	if (e->rx_pos > e->peer->tx_put)
 		sim_fail(e->sim, "end %u reads more than was written", e->nr);
 	if (g->state == RDS_SS_RESET)

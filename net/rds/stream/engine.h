@@ -73,9 +73,11 @@ struct rds_ss_early {
  * @max_half: most bytes of a half of the memory for data
  * @iomap: entries of the own iomap table
  * @table: the own table of targets, aligned to 8 bytes, which the peer writes
- *	to; the iomap table follows
+ *	to; the iomap table follows.  It must need no syncs: the engine clears
+ *	an entry while the peer may write the other one, and a sync of a bounce
+ *	buffer or of a line of a cache would undo one of the two.
  * @table_seg: address and key of @table; .bytes is not used
- * @half: memory for data, with keys that are valid
+ * @half: memory for data, with keys that are valid; see struct rds_ss_mem
  * @early: room for rds_ss_early_max() messages; the caller may free it when the
  *	stream has left RDS_SS_CONNECTING
  */
@@ -167,7 +169,7 @@ static inline unsigned int rds_ss_early_max(u16 rq)
 /**
  * rds_ss_init - begin a stream
  * @e: stream
- * @conf: copied; @conf->table is cleared
+ * @conf: copied; the table of targets is cleared, the iomap table is not
  *
  * Before the peer can send, the caller posts rds_ss_flow_receives() receives.
  *
@@ -180,7 +182,7 @@ void rds_ss_hello(const struct rds_ss_engine *e, struct rds_ss_hello *h);
 
 /**
  * struct rds_ss_news - what a message was about
- * @bytes: bytes that can be read now
+ * @bytes: bytes that came, and can be read
  * @end: the peer sends no more
  * @iomap: the peer has written entry @index of the iomap table; after
  *	rds_ss_open() any of them
@@ -210,9 +212,12 @@ enum rds_ss_why rds_ss_open(struct rds_ss_engine *e,
  * rds_ss_receive - a message came
  * @e: stream
  * @msg: message word, on iWARP as rds_ss_msg_get() loads it
- * @payload: bytes that came with it, or RDS_SS_UNKNOWN; memory of the table and
- *	of data is synced for the processor
+ * @payload: bytes that came with it, or RDS_SS_UNKNOWN; memory of data is
+ *	synced for the processor before it is read
  * @news: filled in
+ *
+ * What is no message at all the caller refuses, with RDS_SS_EV_FAIL: on iWARP a
+ * Send of other than RDS_SS_MSG_BYTES, elsewhere what has no immediate.
  *
  * Return: RDS_SS_FINE, or why the stream was reset.
  */
@@ -231,14 +236,19 @@ void rds_ss_read(struct rds_ss_engine *e, u32 bytes);
 
 /*
  * Bytes of memory that the caller is to make for the next half, or 0: a worker
- * makes it, and gives it with rds_ss_halves_spare().
+ * makes it, and gives it with rds_ss_halves_spare().  To be asked after
+ * rds_ss_read().
  */
 u32 rds_ss_grow(struct rds_ss_engine *e);
 
 /* @bytes were queued by the program: false if none may be, or too many are. */
 bool rds_ss_append(struct rds_ss_engine *e, u32 bytes);
 
-/* TCP_NODELAY and TCP_CORK */
+/*
+ * TCP_NODELAY and TCP_CORK.  A cork holds what is less than RDS_SS_RUSH for
+ * ever: a caller that can keep no more bytes, or has kept them for long, takes
+ * it out.
+ */
 void rds_ss_tune(struct rds_ss_engine *e, bool nodelay, bool cork);
 
 /* Send a sign of life, which the peer does not see. */

@@ -50,9 +50,9 @@ bool rds_ss_flow_raise(struct rds_ss_flow *f, u16 limit)
 }
 
 /*
- * Receives that are used up do not exceed RDS_SS_RX_BATCH for long, and the
- * rest of RDS_SS_RX_EXTRA is more than the messages without credit under way:
- * what an announcement gives away is posted.
+ * Fewer than RDS_SS_RX_BATCH receives are used up when a limit is announced,
+ * and the rest of RDS_SS_RX_EXTRA is more than the messages without credit that
+ * the peer may have under way: what an announcement gives away is posted.
  */
 u16 rds_ss_flow_refill(struct rds_ss_flow *f)
 {

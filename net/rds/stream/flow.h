@@ -6,13 +6,19 @@
  * own number of messages is below.  Numbers wrap, so only differences count.
  *
  * Two kinds of messages have no credit: those that announce credit or memory,
- * and those that end the stream.  At most RDS_SS_CONTROLS of them are under
- * way.  On InfiniBand and RoCE a message that finds no receive is repeated.  On
- * iWARP it ends the connection, hence two reserves: this end posts
- * RDS_SS_RX_EXTRA receives more than it announces, and leaves RDS_SS_TX_SLACK
- * of the credits of a peer that does not.
+ * and those that end the stream.  At most RDS_SS_CONTROLS of them are posted
+ * and not completed.  On InfiniBand and RoCE a message that finds no receive is
+ * repeated.  On iWARP it ends the connection, hence two reserves: this end
+ * posts RDS_SS_RX_EXTRA receives more than it announces, and leaves
+ * RDS_SS_TX_SLACK of the credits of a peer that does not.
  *
- * Fields: @rq, @extra, @peer_rq and @slack are constant once the stream is
+ * Why these suffice: on iWARP a message is completed when TCP has it, so the
+ * receiver may have more than RDS_SS_CONTROLS before it.  But it can have
+ * caused no more than 7: 2 halves that it has filled, 3 limits, as it sends at
+ * most @rq messages and each limit answers half of them (a third of them if @rq
+ * is 3), shut and bye.
+ *
+ * Fields: @rq, @peer_rq and @slack are constant once the stream is
  * open.  The receive side writes @taken, @used and @limit, the send side @told,
  * @used and @sent; both hold the lock of the connection.
  */

@@ -41,6 +41,10 @@
 
 /**
  * struct rds_ss_mem - registered memory for a half
+ *
+ * It is zeroed before it has a key: a peer can announce bytes that it has not
+ * written, and a program would read what was there.
+ *
  * @seg: address and key for the peer, and the length
  * @id: the caller's name for the memory, not RDS_SS_NO_MEM
  */

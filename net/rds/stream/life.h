@@ -6,11 +6,18 @@
  *	CONNECTING --OPEN--> OPEN
  *	OPEN --SHUT_WR--> SHUTTING --FLUSHED--> HALF_OUT	SHUT is sent
  *	OPEN --SHUT_RD, PEER_SHUT--> HALF_IN
- *	HALF_OUT --PEER_SHUT--> ENDING
+ *	SHUTTING --SHUT_RD, PEER_SHUT--> CLOSING
+ *	HALF_IN --SHUT_WR--> CLOSING
+ *	HALF_OUT --SHUT_RD--> CLOSING, --PEER_SHUT--> ENDING
  *	these four --CLOSE--> CLOSING --FLUSHED--> ENDING	BYE is sent
+ *	CLOSING --PEER_BYE--> ENDING				it is not
  *	ENDING --DRAINED--> CLOSED
+ *	CLOSING, ENDING --HANGUP--> CLOSED
  *	these four --PEER_BYE, HANGUP--> LEFT --CLOSE--> CLOSED
  *	all but LEFT and CLOSED --FAIL--> RESET --CLOSE--> CLOSED
+ *	CONNECTING --CLOSE--> CLOSED, --HANGUP--> RESET
+ *
+ * These four are OPEN, SHUTTING, HALF_OUT and HALF_IN.
  *
  * A stream never goes back.  An event without transition is refused, and
  * whoever meets it goes on as if it had not happened.

@@ -9,8 +9,9 @@
  * entry again only when this end cannot have anything left of it.
  *
  * The table itself may be rewritten by the peer at any time.  It is looked at
- * once for each entry, behind the message that announces the entry; @seg has
- * what was found, and the table is not looked at again.
+ * behind the message that announces an entry, and on iWARP, where messages do
+ * not tell, behind all that may.  An entry is taken once: @seg has what was
+ * found, and the table is not looked at again for it.
  *
  * Owner of all fields: the connection; the caller holds its lock.
  */
