@@ -130,7 +130,7 @@ dma_total() {
 	dma_api_total
 }
 
-# The kernel's own checker of the DMA API, which only the debug kernel has, was on and told nothing.
+# The kernel's checker of the DMA API, which only the debug kernel has, was on and reported nothing.
 dma_api=/sys/kernel/debug/dma-api
 dma_api_total() {
 	if [ ! -d $dma_api ]; then

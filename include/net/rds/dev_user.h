@@ -125,10 +125,11 @@ static inline int rds_dev_use(struct rds_dev_user *user)
 }
 
 /*
- * End the use, in two steps.  _stop, when the services of the user are deleted:
- * no address leads the user to a device any more; it ends its ids next.  _end:
- * on return no device has an object of the user's, and none of its functions is
- * called or runs.  Other users go on.  May sleep.
+ * End the use, in two steps.  _stop, when the services of the user are deleted
+ * (it warns if one is not): no address leads the user to a device any more; the
+ * user ends its ids next.  _end: on return no device has an object of the
+ * user's, and none of its functions is called or runs.  Other users go on.  May
+ * sleep.
  */
 void rds_dev_use_stop(struct rds_dev_user *user);
 void rds_dev_use_end(struct rds_dev_user *user);
