@@ -33,6 +33,8 @@ struct rds_dev_user;
  * these and no names.  @atomics and @masked are cleared when the device refuses
  * what it has announced
  * @iwarp: RDMAP over TCP; a listener occupies a TCP port
+ * @roce: some port speaks RoCE.  The ports of a device may differ (mlx4)
+ * @infiniband: some port speaks InfiniBand
  * @rnr: a Send without a posted receive is retried; else it ends the connection
  * @atomics: the device has 8-byte atomic operations
  * @masked: the device has atomic operations with masks
@@ -44,6 +46,7 @@ struct rds_dev_user;
  *	device's use (quirks.c)
  * @reset_first: a queue pair is reset before it is destroyed (quirks.c)
  * @soft: a software device, where no completion queue is shared (cq.c)
+ * @dial_waits: rdma_connect() waits for TCP (quirks.c)
  * @max_sge: most SGEs of a Send or WRITE
  * @max_sge_rd: most SGEs of a READ
  * @recv_one: a receive has one SGE, for header and payload in one piece
@@ -58,6 +61,8 @@ struct rds_dev_user;
  */
 struct rds_dev_props {
 	bool	iwarp;
+	bool	roce;
+	bool	infiniband;
 	bool	rnr;
 	bool	atomics;
 	bool	masked;
@@ -68,6 +73,7 @@ struct rds_dev_props {
 	bool	gsi_dies;
 	bool	reset_first;
 	bool	soft;
+	bool	dial_waits;
 	bool	recv_one;
 	u32	max_sge;
 	u32	max_sge_rd;
@@ -106,6 +112,7 @@ struct rds_dev_laddr {
  * @RDS_DEV_PLACE_HAS: it has a place
  * @RDS_DEV_PLACE_SLOW: it goes on without, as it takes long
  * @RDS_DEV_PLACE_OVER: it is established or ends, and gets none
+ * @RDS_DEV_PLACE_LATE: it has ended, and is among the late ids
  */
 enum rds_dev_place {
 	RDS_DEV_PLACE_NONE,
@@ -113,6 +120,7 @@ enum rds_dev_place {
 	RDS_DEV_PLACE_HAS,
 	RDS_DEV_PLACE_SLOW,
 	RDS_DEV_PLACE_OVER,
+	RDS_DEV_PLACE_LATE,
 };
 
 /**
@@ -139,8 +147,8 @@ struct rds_dev_admit {
  * @serial: number of the device, in the order of the list
  * @ib: the device in ib_core; NULL once it is removed
  * @props: properties
- * @lock: guards @gone to @all_nets, @goes, @nr_going, @held, @users, the lists
- *	of connections and of domains
+ * @lock: guards @gone to @all_nets, @goes, @nr_going, @held, @nr_mrs, @users,
+ *	the lists of connections and of domains
  * @gone: the device is being removed
  * @served: users that can use the device, a bit for each slot; a user may be
  *	asked whether it has the bit without the lock
@@ -159,6 +167,8 @@ struct rds_dev_admit {
  * @due_work: ends them (link.c)
  * @held: counts requests held until their link is usable (quirks.c);
  *	never lowered
+ * @nr_mrs: number of objects for keys that all domains have (mr.c)
+ * @max_mrs: most of them
  * @users: number of calls that use @ib, see rds_dev_hold()
  * @idle: woken when a connection leaves or need not be waited for any more
  *	(quirks.c), and when @users, @telling, @held, @domains or the users of a
@@ -188,6 +198,8 @@ struct rds_dev {
 	struct list_head		due;
 	struct work_struct		due_work;
 	unsigned int			held;
+	unsigned int			nr_mrs;
+	unsigned int			max_mrs;
 	unsigned int			users;
 	wait_queue_head_t		idle;
 	struct rds_dev_admit		admit;

@@ -60,6 +60,7 @@ struct rds_dev_mr_pool {
  * @nr_ids: entered ids; under the lock
  * @users: number of calls that use the device, see rds_dev_domain_hold(); under
  *	the lock
+ * @nr_late: late ids; under rds_dev_admit.lock
  * @mrs: keys in use, by rkey (key.c); under the lock
  * @pools: small and large keys, and those of them kept for later use; under the
  *	lock
@@ -77,6 +78,7 @@ struct rds_dev_domain {
 	bool				gone;
 	unsigned int			nr_ids;
 	unsigned int			users;
+	unsigned int			nr_late;
 	DECLARE_HASHTABLE(mrs, 8);
 	struct rds_dev_mr_pool		pools[2];
 	struct list_head		stuck;

@@ -8,8 +8,8 @@
  * Ownership: embedded in an object of the user, which exists from
  * rds_dev_id_init() to &rds_dev_id_ops.gone.  Handlers of rdma_cm find the id
  * by rdma_cm_id.context, and end when rdma_destroy_id() has returned;
- * completions find the user's object by their ib_cqe, and end when the queue
- * pair has been drained.  Both happen before .gone, so neither has a reference.
+ * completions find the user's object by their ib_cqe, and end with the queue
+ * pair.  Both happen before .gone, so neither has a reference.
  *
  * Lock: rds_dev_id.lock (spin, bh) guards @state, @silent and @owner, and what
  * the user puts under it.  .up and .lost are called under it, so that neither
@@ -51,6 +51,7 @@ struct rds_dev_id;
  * @RDS_DEV_WHY_ADDR: the local address goes, or leads to another device
  * @RDS_DEV_WHY_LINK: the interface or port goes down
  * @RDS_DEV_WHY_DIAL: it did not come up, or not in time
+ * @RDS_DEV_WHY_REFUSED: iWARP: nobody listens at the TCP port
  * @RDS_DEV_WHY_REJECTED: the peer refused
  * @RDS_DEV_WHY_ANSWER: the user did not like the answer
  * @RDS_DEV_WHY_CLOSED: the peer has closed the connection
@@ -63,6 +64,7 @@ enum rds_dev_why {
 	RDS_DEV_WHY_ADDR,
 	RDS_DEV_WHY_LINK,
 	RDS_DEV_WHY_DIAL,
+	RDS_DEV_WHY_REFUSED,
 	RDS_DEV_WHY_REJECTED,
 	RDS_DEV_WHY_ANSWER,
 	RDS_DEV_WHY_CLOSED,
@@ -112,6 +114,7 @@ struct rds_dev_id_ops {
  * @local: local address
  * @remote: address of the peer
  * @port: port of the peer that is dialled
+ * @lport: local port to dial from, set before rds_dev_id_dial(); 0: any
  * @tos: type of service
  * @cm_id: id of rdma_cm, whose context this is; NULL before it is dialled
  * @qp: queue pair of @cm_id, or NULL
@@ -119,6 +122,7 @@ struct rds_dev_id_ops {
  * @state: see enum rds_dev_id_state
  * @owner: what the id is of, or was, NULL until it is known; compared only
  * @accepted: the peer asks for the connection
+ * @connected: it has been established; set by a handler of rdma_cm
  * @silent: the accepting end on a device with active_first may not send yet;
  *	under @lock
  * @held: the request came while its link was not usable, and is refused when it
@@ -153,6 +157,7 @@ struct rds_dev_id {
 	struct rds_dev_laddr		local;
 	struct in6_addr			remote;
 	u16				port;
+	u16				lport;
 	u8				tos;
 	struct rdma_cm_id		*cm_id;
 	struct ib_qp			*qp;
@@ -160,6 +165,7 @@ struct rds_dev_id {
 	enum rds_dev_id_state		state;
 	const void			*owner;
 	bool				accepted;
+	bool				connected;
 	bool				silent;
 	bool				held;
 	bool				silent_end;
@@ -188,6 +194,12 @@ static inline bool rds_dev_id_is_up(const struct rds_dev_id *id)
 	return READ_ONCE(id->state) == RDS_DEV_ID_UP;
 }
 
+/* Must the device answer?  Constant from rds_dev_id_end() to .qp_gone. */
+static inline bool rds_dev_id_is_late(const struct rds_dev_id *id)
+{
+	return READ_ONCE(id->state) == RDS_DEV_ID_LATE;
+}
+
 /*
  * Set up an id from @local to @remote and enter it at @dom.  False if the
  * domain ends; then the id does not exist.
@@ -208,7 +220,8 @@ bool rds_dev_id_own(struct rds_dev_id *id, const void *owner);
 
 /*
  * Dial, when the link is usable and not too many other attempts of the device
- * are under way (admit.c).  0 or a negative errno.  May sleep.
+ * are under way (admit.c).  0 or a negative errno.  May sleep, and must not
+ * overlap with rds_dev_id_end().
  */
 int rds_dev_id_dial(struct rds_dev_id *id, u16 port, u8 tos);
 
@@ -276,9 +289,9 @@ void rds_dev_id_addr_gone(struct rds_dev_id *id,
 /*
  * Close an id, in three steps.  _end: no call to .up, .lost, .param or .answer
  * is in progress or comes; the user makes sure that nothing is posted any more.
- * _stop: the peer is told, and the queue pair is drained and, unless the id is
- * late, destroyed; the user frees its rings.  _release: .gone is called now or
- * later.  May sleep.
+ * _stop: the peer is told, and the queue pair is destroyed; the user frees its
+ * rings, those of a late id in .qp_gone: only its completions that began before
+ * _end are over.  _release: .gone is called now or later.  May sleep.
  */
 void rds_dev_id_end(struct rds_dev_id *id);
 void rds_dev_id_stop(struct rds_dev_id *id);

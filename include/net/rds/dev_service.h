@@ -39,9 +39,12 @@ struct rds_dev_user;
  *	the user has in use (rds_dev_net_use())
  * @addr: local address; :: is any, ::ffff:0.0.0.0 any of IPv4
  * @scope: interface of a link-local @addr, or 0
+ * @v6only: if @addr is ::, no address of IPv4 is served
  * @port: port, if @port_on is NULL
  * @port_on: the port at the addresses of one family that lead to such a device;
  *	0: none
+ * @no_iwarp: no address is served that leads to a device of iWARP, where a
+ *	listener occupies a port of TCP
  * @backlog: requests that rdma_cm keeps
  * @retry: a listener that cannot be opened is tried again, and the log says so
  *	once.  Else rds_dev_service_add() fails, and a listener of an address
@@ -59,8 +62,10 @@ struct rds_dev_service {
 	struct net			*net;
 	struct in6_addr			addr;
 	u32				scope;
+	bool				v6only;
 	u16				port;
 	u16 (*port_on)(const struct rds_dev_props *props, bool v6);
+	bool				no_iwarp;
 	int				backlog;
 	bool				retry;
 	int (*request)(struct rds_dev_service *svc, struct rds_dev_domain *dom,

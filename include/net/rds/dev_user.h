@@ -55,6 +55,8 @@ struct rds_dev_stats {
  *	NULL
  * @slot: number of the user, 0 outside its use; this and the rest is rds_dev's
  * @wq: works on behalf of the user
+ * @late_wq: ends of late ids, and attempts over a device with dial_waits: they
+ *	may take minutes each
  */
 struct rds_dev_user {
 	const char		*name;
@@ -66,6 +68,7 @@ struct rds_dev_user {
 
 	unsigned int		slot;
 	struct workqueue_struct	*wq;
+	struct workqueue_struct	*late_wq;
 };
 
 /* Counters of @user since its use began */
@@ -73,7 +76,7 @@ void rds_dev_stats_sum(const struct rds_dev_user *user,
 		       struct rds_dev_stats *sum);
 
 /* Raised whenever what a user is compiled with changes */
-#define RDS_DEV_API	2
+#define RDS_DEV_API	3
 
 /**
  * struct rds_dev_abi - what a user was compiled with

@@ -21,7 +21,8 @@
  * peer, and its time there passes.
  *
  * Late ids.  An owner does not dial while too many of its ids wait for an iWARP
- * device to answer.
+ * device to answer, nor does any owner of a domain with very many.  This bounds
+ * the memory of late ids, which keep their queue pairs and rings.
  *
  * Ownership: rds_dev_id.admit_node is in the line or among the late ids of the
  * device, which refer to the id without a count.  rds_dev_admit_leave() and
@@ -29,7 +30,8 @@
  * is queued under the lock, is cancelled after the former.
  *
  * Lock: rds_dev_admit.lock (spin, bh) guards the line, the counts, the late ids
- * and rds_dev_id.place.  A leaf, but for what queue_work() takes.
+ * and their number in a domain, and rds_dev_id.place.  A leaf, but for what
+ * queue_work() takes.
  */
 #include <linux/hash.h>
 #include <linux/workqueue.h>
@@ -58,6 +60,12 @@
  * connection may succeed where this end's attempts do not.
  */
 #define LATE_REFUSE	8
+/*
+ * The same for all owners of a domain together, as an owner may be a socket of
+ * which a user has many.  The attempts that are under way come on top.
+ */
+#define LATE_ALL	512
+#define LATE_ALL_REFUSE	1024
 
 void rds_dev_admit_init(struct rds_dev_admit *admit)
 {
@@ -102,7 +110,7 @@ static void pass_on(struct rds_dev_admit *admit)
 	}
 	list_del_init(&next->admit_node);
 	next->place = RDS_DEV_PLACE_HAS;
-	queue_work(next->dom->user->wq, &next->connect_work);
+	rds_dev_id_queue_connect(next);
 }
 
 void rds_dev_admit_leave(struct rds_dev_id *id)
@@ -197,6 +205,8 @@ void rds_dev_admit_late(struct rds_dev_id *id)
 {
 	spin_lock_bh(&id->dev->admit.lock);
 	list_add_tail(&id->admit_node, late_ids(id));
+	id->place = RDS_DEV_PLACE_LATE;
+	id->dom->nr_late++;
 	spin_unlock_bh(&id->dev->admit.lock);
 }
 
@@ -204,17 +214,22 @@ void rds_dev_admit_forget(struct rds_dev_id *id)
 {
 	spin_lock_bh(&id->dev->admit.lock);
 	list_del_init(&id->admit_node);
+	if (id->place == RDS_DEV_PLACE_LATE)
+		id->dom->nr_late--;
+	id->place = RDS_DEV_PLACE_OVER;
 	spin_unlock_bh(&id->dev->admit.lock);
 }
 
 bool rds_dev_admit_refuses(const struct rds_dev_id *id)
 {
 	const struct rds_dev_id *other;
-	unsigned int n = 0;
+	unsigned int n = 0, all;
 
 	spin_lock_bh(&id->dev->admit.lock);
 	list_for_each_entry(other, late_ids(id), admit_node)
 		n += other->owner == id->owner;
+	all = id->dom->nr_late;
 	spin_unlock_bh(&id->dev->admit.lock);
-	return n >= (id->accepted ? LATE_REFUSE : LATE_MAX);
+	return n >= (id->accepted ? LATE_REFUSE : LATE_MAX) ||
+	       all >= (id->accepted ? LATE_ALL_REFUSE : LATE_ALL);
 }

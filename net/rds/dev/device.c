@@ -281,8 +281,13 @@ void rds_dev_sockaddr(struct sockaddr_storage *ss, const struct in6_addr *addr,
 static void props_fill(struct rds_dev_props *p, const struct ib_device *ib)
 {
 	const struct ib_device_attr *attr = &ib->attrs;
+	u32 port;
 
-	p->iwarp = rdma_protocol_iwarp(ib, rdma_start_port(ib));
+	rdma_for_each_port(ib, port) {
+		p->iwarp |= rdma_protocol_iwarp(ib, port);
+		p->roce |= rdma_protocol_roce(ib, port);
+		p->infiniband |= rdma_protocol_ib(ib, port);
+	}
 	p->rnr = !p->iwarp;
 	p->read_sink_mr = p->iwarp;
 	p->active_first = p->iwarp;
@@ -467,6 +472,7 @@ static int dev_add(struct ib_device *ib)
 	init_waitqueue_head(&dev->idle);
 	INIT_WORK(&dev->due_work, rds_dev_link_due);
 	rds_dev_admit_init(&dev->admit);
+	rds_dev_mr_dev_init(dev);
 	INIT_IB_EVENT_HANDLER(&dev->events, ib, dev_event);
 	ib_register_event_handler(&dev->events);
 	ib_set_client_data(ib, &rds_dev_client, dev);

@@ -237,7 +237,9 @@ static void domain_end(struct rds_dev_domain *dom)
 	struct rds_dev *dev = dom->dev;
 
 	rds_dev_domain_each_id(dom, tell_gone, NULL);
-	rds_dev_quirk_unshelve(dev);
+	/* Who looks at the shelf meanwhile may not have seen what is left. */
+	if (!rds_dev_quirk_unshelve(dev))
+		rds_dev_addr_kick();
 	/* It makes new keys. */
 	rds_dev_registrar_stop(dom);
 	wait_event(dev->idle, domain_unused(dom));

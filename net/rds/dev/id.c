@@ -14,6 +14,8 @@
  *     the queue pair at the same time finds it in the error state and reports a
  *     failure, or in RESET (quirks.c) and connects a queue pair whose id is
  *     about to disconnect.
+ *   - A queue pair of iWARP that was never connected is not drained: irdma may
+ *     never flush it.  Nobody waits for its completions, which end with it.
  *   - Completions that the drain does not wait for.  siw keeps in the send
  *     queue what it finds there when the connection is being terminated, and
  *     flushes it later from its CM.  After ib_destroy_qp() no completion is
@@ -66,7 +68,7 @@ void rds_dev_id_continue(struct rds_dev_id *id, enum rds_dev_id_event event)
 {
 	spin_lock_bh(&id->lock);
 	if (rds_dev_id_move(id, event))
-		queue_work(id->dom->user->wq, &id->connect_work);
+		rds_dev_id_queue_connect(id);
 	spin_unlock_bh(&id->lock);
 }
 
@@ -80,6 +82,7 @@ void rds_dev_id_fail(struct rds_dev_id *id, enum rds_dev_why why)
 		id->ops->lost(id, why, up);
 	spin_unlock_bh(&id->lock);
 }
+EXPORT_SYMBOL_NS_GPL(rds_dev_id_fail, RDS_DEV_NS);
 
 void rds_dev_id_addr_gone(struct rds_dev_id *id,
 			  const struct rds_dev_laddr *la)
@@ -169,7 +172,7 @@ static int id_resolve(struct rds_dev_id *id)
 	rdma_set_service_type(cm_id, id->tos);
 	rdma_set_min_rnr_timer(cm_id, IB_RNR_TIMER_000_32);
 	rds_dev_link_ask_neighbour(id);
-	rds_dev_sockaddr(&src, &id->local.addr, id->local.scope, 0);
+	rds_dev_sockaddr(&src, &id->local.addr, id->local.scope, id->lport);
 	rds_dev_sockaddr(&dst, &id->remote, id->local.scope, id->port);
 	return rdma_resolve_addr(cm_id, (struct sockaddr *)&src,
 				 (struct sockaddr *)&dst, RESOLVE_MS);
@@ -223,8 +226,13 @@ static int id_prepare(struct rds_dev_id *id)
 
 static void id_open(struct rds_dev_id *id)
 {
-	if (id_prepare(id) || id_ask(id))
-		rds_dev_id_fail(id, RDS_DEV_WHY_DIAL);
+	int err = id_prepare(id) ?: id_ask(id);
+
+	/* siw asks TCP before rdma_connect() returns. */
+	if (err)
+		rds_dev_id_fail(id, err == -ECONNREFUSED ?
+					    RDS_DEV_WHY_REFUSED :
+					    RDS_DEV_WHY_DIAL);
 }
 
 /* Dial an attempt whose link is usable, if it has a place. */
@@ -342,6 +350,7 @@ static void event_established(struct rds_dev_id *id,
 {
 	if (READ_ONCE(id->state) != RDS_DEV_ID_ANSWERED)
 		return;
+	id->connected = true;
 	if (!id->accepted) {
 		id->initiator_depth = min(id->initiator_depth,
 					  param->initiator_depth);
@@ -481,12 +490,20 @@ int rds_dev_id_create_qp(struct rds_dev_id *id, struct ib_qp_init_attr *attr)
 }
 EXPORT_SYMBOL_NS_GPL(rds_dev_id_create_qp, RDS_DEV_NS);
 
+static bool id_drains(const struct rds_dev_id *id)
+{
+	return id->connected || !id->dev->props.iwarp;
+}
+
 /* On return no completion runs or will run. */
 static void id_destroy_qp(struct rds_dev_id *id)
 {
 	if (id->qp) {
 		rds_dev_quirk_reset(id->dev, id->qp);
 		rdma_destroy_qp(id->cm_id);
+		/* For a softirq that has taken completions off the queue. */
+		if (!id_drains(id))
+			synchronize_rcu_expedited();
 	}
 	id->qp = NULL;
 	id->ops->qp_gone(id);
@@ -522,8 +539,8 @@ static void id_reap(struct work_struct *work)
 
 	cancel_work_sync(&id->connect_work);
 	/*
-	 * It may have been established meanwhile, and the CM keeps the queue
-	 * pair until this.
+	 * A late id may have been established, and the CM keeps the queue pair
+	 * until this, which waits for the answer.
 	 */
 	if (id->qp)
 		rdma_disconnect(id->cm_id);
@@ -591,20 +608,17 @@ EXPORT_SYMBOL_NS_GPL(rds_dev_id_end, RDS_DEV_NS);
 
 void rds_dev_id_stop(struct rds_dev_id *id)
 {
-	bool late = READ_ONCE(id->state) == RDS_DEV_ID_LATE;
-
 	rds_dev_closing(id->dev, id);
-	if (id->qp) {
-		if (!late && rds_dev_quirk_may_speak(id))
-			rdma_disconnect(id->cm_id);
-		ib_drain_qp(id->qp);
+	if (rds_dev_id_is_late(id)) {
+		/* For completions that began before the id ended. */
+		synchronize_rcu_expedited();
+		return;
 	}
-	/*
-	 * While an answer is outstanding nothing was ever sent, so the drain
-	 * was enough.
-	 */
-	if (!late)
-		id_destroy_qp(id);
+	if (id->qp && rds_dev_quirk_may_speak(id))
+		rdma_disconnect(id->cm_id);
+	if (id->qp && id_drains(id))
+		ib_drain_qp(id->qp);
+	id_destroy_qp(id);
 }
 EXPORT_SYMBOL_NS_GPL(rds_dev_id_stop, RDS_DEV_NS);
 
@@ -616,6 +630,6 @@ void rds_dev_id_release(struct rds_dev_id *id)
 	}
 	/* A notifier of link.c does not wait for late ids. */
 	rds_dev_link_quiet(id);
-	queue_work(id->dom->user->wq, &id->reap_work);
+	queue_work(id->dom->user->late_wq, &id->reap_work);
 }
 EXPORT_SYMBOL_NS_GPL(rds_dev_id_release, RDS_DEV_NS);

@@ -111,10 +111,11 @@ static const unsigned char next_state[RDS_DEV_ID_NR_STATES]
 		[ON(CLOSE)]	= TO(CLOSED),
 	},
 	/*
-	 * rds_dev_id_stop() drains the queue pair, which needs no CM, and the
-	 * user ends its rings.  reap_work waits for the rest, and the removal
-	 * of the device waits for it.  An owner with too many of these
-	 * does not dial until one of them is freed.
+	 * The queue pair cannot be destroyed before the device answers, nor
+	 * need it be flushed.  reap_work destroys it then, and the user keeps
+	 * its rings until then; the removal of the device waits for that.  An
+	 * owner with too many of these does not dial until one of them is
+	 * freed.
 	 */
 	[RDS_DEV_ID_LATE] = {
 		[ON(FREE)]	= TO(DEAD),

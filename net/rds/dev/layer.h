@@ -187,6 +187,15 @@ struct rds_dev_found {
 void rds_dev_addr_collect(struct net *net, struct list_head *found,
 			  bool *missed, bool *tentative);
 
+/* Queue connect_work, on late_wq if it may wait for TCP.  Any context. */
+static inline void rds_dev_id_queue_connect(struct rds_dev_id *id)
+{
+	bool waits = id->dev->props.dial_waits && !id->accepted;
+	const struct rds_dev_user *user = id->dom->user;
+
+	queue_work(waits ? user->late_wq : user->wq, &id->connect_work);
+}
+
 /* admit.c */
 
 void rds_dev_admit_init(struct rds_dev_admit *admit);
@@ -214,7 +223,7 @@ void rds_dev_id_timer(struct timer_list *t);
 
 /*
  * The id, which has left, is late; until it is freed (_forget, for any id).
- * _refuses: its owner has too many late ones for another.
+ * _refuses: its owner, or its domain, has too many late ones for another.
  */
 void rds_dev_admit_late(struct rds_dev_id *id);
 void rds_dev_admit_forget(struct rds_dev_id *id);
@@ -276,7 +285,8 @@ void rds_dev_link_exit(void);
  */
 int rds_dev_qp_loop(struct ib_qp *qp, const struct in6_addr *addr);
 
-/* mr.c */
+/* mr.c; the first before the device is in the list of devices */
+void rds_dev_mr_dev_init(struct rds_dev *dev);
 void rds_dev_mr_domain_init(struct rds_dev_domain *dom);
 
 /* key.c */

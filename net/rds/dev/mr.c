@@ -84,6 +84,35 @@ static void mr_pages_put(struct rds_dev_mr *mr)
 }
 
 /*
+ * Take room for one more object in a pool, which the device counts for all its
+ * domains; false if there is none.
+ */
+static bool room_take_locked(struct rds_dev_domain *dom,
+			     struct rds_dev_mr_pool *pool)
+{
+	struct rds_dev *dev = dom->dev;
+
+	lockdep_assert_held(&dev->lock);
+	if (pool->nr >= pool->max || dev->nr_mrs >= dev->max_mrs ||
+	    dom->nr_stuck >= MR_STUCK_MAX)
+		return false;
+	pool->nr++;
+	dev->nr_mrs++;
+	return true;
+}
+
+/* Give the room back: the device has the object no more. */
+static void room_put(struct rds_dev_domain *dom, struct rds_dev_mr_pool *pool)
+{
+	struct rds_dev *dev = dom->dev;
+
+	spin_lock_bh(&dev->lock);
+	pool->nr--;
+	dev->nr_mrs--;
+	spin_unlock_bh(&dev->lock);
+}
+
+/*
  * Free what the device has of a key that is on no list.  The rkey is ended, in
  * any of its states, before the memory is unmapped.  False: the device did not
  * end it, and has a reference to the pages now.
@@ -104,9 +133,7 @@ bool rds_dev_mr_empty(struct rds_dev_domain *dom, struct rds_dev_mr *mr)
 	mr->ib = NULL;
 	kvfree(mr->sg);
 	mr->sg = NULL;
-	spin_lock_bh(&dom->dev->lock);
-	mr->pool->nr--;
-	spin_unlock_bh(&dom->dev->lock);
+	room_put(dom, mr->pool);
 	return true;
 }
 
@@ -134,6 +161,7 @@ static void stuck_end(struct rds_dev_domain *dom)
 		list_del(&mr->free);
 		if (ib_dereg_mr(mr->ib))
 			continue;
+		room_put(dom, mr->pool);
 		mr_pages_put(mr);
 		mr_unmap_sg(dom, mr);
 		kvfree(mr->sg);
@@ -154,8 +182,7 @@ static struct rds_dev_mr *pool_get(struct rds_dev_domain *dom,
 		list_del(&mr->free);
 		pool->nr_free--;
 	} else {
-		full = pool->nr >= pool->max || dom->nr_stuck >= MR_STUCK_MAX;
-		pool->nr += !full;
+		full = !room_take_locked(dom, pool);
 	}
 	spin_unlock_bh(&dom->dev->lock);
 	if (mr) {
@@ -165,11 +192,8 @@ static struct rds_dev_mr *pool_get(struct rds_dev_domain *dom,
 		mr = ERR_PTR(-ENOSPC);
 	} else {
 		mr = mr_alloc(dom, pool);
-		if (IS_ERR(mr)) {
-			spin_lock_bh(&dom->dev->lock);
-			pool->nr--;
-			spin_unlock_bh(&dom->dev->lock);
-		}
+		if (IS_ERR(mr))
+			room_put(dom, pool);
 	}
 	return mr;
 }
@@ -188,6 +212,8 @@ static void pool_put(struct rds_dev_domain *dom, struct rds_dev_mr *mr)
 	spin_lock_bh(&dom->dev->lock);
 	reuse = !rds_dev_domain_ends(dom) && pool->nr_free < keep &&
 		mr->uses < MR_USES;
+	/* What is kept is room that other domains do not have. */
+	reuse &= dom->dev->nr_mrs < dom->dev->max_mrs;
 	if (reuse) {
 		list_add(&mr->free, &pool->free);
 		pool->nr_free++;
@@ -237,6 +263,10 @@ static bool mr_bounced(struct rds_dev_domain *dom, const struct rds_dev_mr *mr,
 	if (!dma || n != mr->nr)
 		return false;
 	domain = iommu_get_domain_for_dev(dma);
+	/* Others, as that of POWER, cannot be asked. */
+	if (domain && domain->type != IOMMU_DOMAIN_IDENTITY &&
+	    !(domain->type & __IOMMU_DOMAIN_PAGING))
+		return false;
 	for_each_sg(mr->sg, sg, n, i) {
 		phys = domain ? iommu_iova_to_phys(domain, sg_dma_address(sg)) :
 				dma_to_phys(dma, sg_dma_address(sg));
@@ -348,22 +378,25 @@ static void pool_init(struct rds_dev_mr_pool *pool, unsigned int pages,
 	INIT_LIST_HEAD(&pool->free);
 }
 
+void rds_dev_mr_dev_init(struct rds_dev *dev)
+{
+	int max_mr = dev->ib->attrs.max_mr;
+	unsigned int all = max_mr > 0 ? max_mr : U16_MAX;
+
+	/* One eighth of the device's MRs is left for others. */
+	dev->max_mrs = all - all / 8;
+}
+
 void rds_dev_mr_domain_init(struct rds_dev_domain *dom)
 {
-	/*
-	 * One eighth of the device's MRs is left for others.  The limits of
-	 * several users are not added up: the device may have none left.
-	 */
-	int max_mr = dom->dev->ib->attrs.max_mr;
-	unsigned int all = max_mr > 0 ? max_mr : U16_MAX;
+	unsigned int all = dom->dev->max_mrs;
 	unsigned int large = min(dom->user->large_keys, all / 4),
 		     fr = dom->dev->props.max_fr_pages;
 
 	hash_init(dom->mrs);
 	INIT_LIST_HEAD(&dom->stuck);
 	pool_init(&dom->pools[0], min_t(unsigned int, RDS_DEV_MR_SMALL, fr),
-		  min(dom->user->small_keys,
-		      all - all / 8 - large));
+		  min(dom->user->small_keys, all - large));
 	pool_init(&dom->pools[1], min_t(unsigned int, RDS_DEV_MR_LARGE, fr),
 		  large);
 }

@@ -63,6 +63,9 @@ void rds_dev_net_use(const struct rds_dev_user *user, struct net *net,
 	mutex_lock(&rds_dev_scan_lock);
 	net_use(rds_dev_addr_net(net), user, use);
 	mutex_unlock(&rds_dev_scan_lock);
+	/* The first namespace is always used. */
+	if (net_eq(net, &init_net))
+		return;
 	while (!use && (dev = rds_dev_after(serial))) {
 		serial = dev->serial;
 		dom = rds_dev_domain_find(dev, user->slot);

@@ -33,6 +33,10 @@
  * rxe, reset_first
  *   See rds_dev_quirk_reset().  (rdma-resets-rxe)
  *
+ * siw, dial_waits
+ *   rdma_connect() returns when TCP has connected or given up, which may take
+ *   two minutes, so it is called on a queue for what waits.  (rdma-late)
+ *
  * Soft devices that raise completions from a work item or from the task that
  * posts have completion queues of their own, for which cq.c has the reasons.
  */
@@ -53,13 +57,17 @@
  * would have come
  */
 #define QUIET_TIME	(HZ / 10)
+/* Shelved ids that are looked at with the device's lock held */
+#define SHELF_BATCH	16
 
+/* hfi1 and qib, whose addresses are virtual as well, are InfiniBand. */
 void rds_dev_quirks_fill(struct rds_dev_props *p)
 {
-	bool rxe = p->soft && !p->iwarp;
+	bool rxe = p->soft && p->roce;
 
 	p->gsi_dies = rxe;
 	p->reset_first = rxe;
+	p->dial_waits = p->soft && p->iwarp;
 }
 
 /*
@@ -176,21 +184,42 @@ bool rds_dev_quirk_shelve(struct rds_dev_id *id)
 	return shelve;
 }
 
+/* Release the id, or shelve it again; returns whether it waits for its link. */
+static bool unshelve_one(struct rds_dev *dev, struct rds_dev_id *id)
+{
+	lockdep_assert_held(&dev->lock);
+	if (!rds_dev_domain_ends(id->dom) && !rds_dev_quirk_may_speak(id)) {
+		list_move_tail(&id->shelf_node, &dev->shelf);
+		return id_gid_valid(id);
+	}
+	list_del_init(&id->shelf_node);
+	rds_dev_id_move(id, RDS_DEV_ID_EV_REAP);
+	queue_work(id->dom->user->wq, &id->reap_work);
+	return false;
+}
+
+/*
+ * Peers choose the number of ids, so the lock is held for SHELF_BATCH of them
+ * at a time.  An id of a domain that ends is released although it may be on the
+ * list of another caller: that one looks at the domain again.
+ */
 bool rds_dev_quirk_unshelve(struct rds_dev *dev)
 {
-	struct rds_dev_id *id, *tmp;
+	LIST_HEAD(todo);
 	bool left = false;
+	unsigned int n;
 
 	spin_lock_bh(&dev->lock);
-	list_for_each_entry_safe(id, tmp, &dev->shelf, shelf_node) {
-		if (!rds_dev_domain_ends(id->dom) &&
-		    !rds_dev_quirk_may_speak(id)) {
-			left |= id_gid_valid(id);
-			continue;
-		}
-		list_del_init(&id->shelf_node);
-		rds_dev_id_move(id, RDS_DEV_ID_EV_REAP);
-		queue_work(id->dom->user->wq, &id->reap_work);
+	list_splice_init(&dev->shelf, &todo);
+	while (!list_empty(&todo)) {
+		for (n = 0; n < SHELF_BATCH && !list_empty(&todo); n++)
+			left |= unshelve_one(dev,
+					     list_first_entry(&todo,
+							      struct rds_dev_id,
+							      shelf_node));
+		spin_unlock_bh(&dev->lock);
+		cond_resched();
+		spin_lock_bh(&dev->lock);
 	}
 	spin_unlock_bh(&dev->lock);
 	return !left;

@@ -320,7 +320,7 @@ static int reg_pair(struct rds_dev_registrar *reg)
 
 static int reg_make(struct rds_dev_registrar *reg)
 {
-	struct ib_device *ib = reg->dom->dev->ib;
+	const struct rds_dev_props *props = &reg->dom->dev->props;
 	struct ib_cq *cq;
 
 	get_random_bytes(&reg->secret, sizeof(reg->secret));
@@ -328,14 +328,15 @@ static int reg_make(struct rds_dev_registrar *reg)
 	 * A completion for each entry of both queue pairs, with those for the
 	 * drain
 	 */
-	cq = ib_alloc_cq(ib, reg,
-			 reg->dom->dev->props.reg_depth + RDS_DEV_REG_CQE, 0,
+	cq = ib_alloc_cq(reg->dom->dev->ib, reg,
+			 props->reg_depth + RDS_DEV_REG_CQE, 0,
 			 IB_POLL_WORKQUEUE);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	reg->cq = cq;
-	return rdma_protocol_roce(ib, rdma_start_port(ib)) ? reg_loop(reg) :
-							     reg_pair(reg);
+	/* The address of the registrar may be at any port. */
+	return props->roce && !props->infiniband ? reg_loop(reg) :
+						   reg_pair(reg);
 }
 
 static void reg_destroy_id(struct rdma_cm_id **id)

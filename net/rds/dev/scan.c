@@ -286,18 +286,17 @@ static void scan_gids(struct rds_dev *dev)
 {
 	if (!xchg(&dev->gids_changed, false) || !rds_dev_hold(dev))
 		return;
-	if (rdma_protocol_roce(dev->ib, rdma_start_port(dev->ib))) {
+	if (dev->props.roce) {
 		mutex_lock(&rds_dev_scan_lock);
 		rds_dev_gids_compare(dev, ++stamp, probe);
 		mutex_unlock(&rds_dev_scan_lock);
-	} else if (!dev->props.iwarp) {
-		/*
-		 * InfiniBand: what its GIDs say of addresses only rdma_cm
-		 * knows.  iWARP has no GIDs of addresses; its interface tells
-		 * what changes.
-		 */
-		rds_dev_addr_probe_all();
 	}
+	/*
+	 * InfiniBand: what its GIDs say of addresses only rdma_cm knows.  iWARP
+	 * has no GIDs of addresses; its interface tells what changes.
+	 */
+	if (dev->props.infiniband)
+		rds_dev_addr_probe_all();
 	rds_dev_release(dev);
 }
 
@@ -356,7 +355,7 @@ static void scan(struct work_struct *work)
 
 static void rescan_roce(struct rds_dev *dev, void *arg)
 {
-	if (rdma_protocol_roce(dev->ib, rdma_start_port(dev->ib)))
+	if (dev->props.roce)
 		rdma_roce_rescan_device(dev->ib);
 }
 

@@ -108,7 +108,7 @@ static bool addr_matches(const struct rds_dev_service *svc,
 			 const struct rds_dev_laddr *la)
 {
 	if (ipv6_addr_any(&svc->addr))
-		return true;
+		return !svc->v6only || !ipv6_addr_v4mapped(&la->addr);
 	if (addr_any(&svc->addr))
 		return ipv6_addr_v4mapped(&la->addr);
 	return ipv6_addr_equal(&svc->addr, &la->addr) &&
@@ -121,6 +121,8 @@ static bool service_serves(const struct rds_dev_service *svc,
 	if (!e->dev || !rds_dev_serves(e->dev, svc->user, e->la.net) ||
 	    (svc->net ? !net_eq(svc->net, e->la.net) :
 			!(e->used & BIT(svc->user->slot))))
+		return false;
+	if (svc->no_iwarp && e->dev->props.iwarp)
 		return false;
 	return addr_matches(svc, &e->la) && port_at(svc, e);
 }
@@ -168,6 +170,9 @@ static int listener_open(struct rds_dev_listener *l, bool log)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	rds_dev_sockaddr(&ss, &la->addr, la->scope, port_at(l->svc, l->at));
+	/* So that a program may keep the wildcard of IPv4. */
+	if (l->svc->net && ss.ss_family == AF_INET6)
+		rdma_set_afonly(id, 1);
 	err = rdma_bind_addr(id, (struct sockaddr *)&ss);
 	if (!err)
 		err = rdma_listen(id, l->svc->backlog);

@@ -6,8 +6,9 @@
  * Each user has a number, its slot, for which others keep a bit or an entry of
  * a table: which devices it can use, which namespaces, its domains and its
  * counters.  Slot 0 is that of who is no user, or not yet, and no device serves
- * it.  And a user has a work queue, so that its end waits for what is done on
- * behalf of itself and of no other user.
+ * it.  And a user has work queues, so that its end waits for what is done on
+ * behalf of itself and of no other user.  One of them is for works that may
+ * wait for minutes, which hold up no other works there.
  *
  * Lock: users_lock (mutex) is taken before all others of this module: one user
  * begins or ends at a time.  It is not held while one waits for its ids.
@@ -79,6 +80,27 @@ static void dev_end(void)
 	rds_dev_client_exit();
 }
 
+static void user_queues_end(struct rds_dev_user *user)
+{
+	if (user->late_wq)
+		destroy_workqueue(user->late_wq);
+	if (user->wq)
+		destroy_workqueue(user->wq);
+}
+
+static bool user_queues(struct rds_dev_user *user)
+{
+	user->wq = alloc_workqueue("rds_dev_%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
+				   user->name);
+	user->late_wq = alloc_workqueue("rds_late_%s",
+					WQ_UNBOUND | WQ_MEM_RECLAIM,
+					WQ_MAX_ACTIVE, user->name);
+	if (user->wq && user->late_wq)
+		return true;
+	user_queues_end(user);
+	return false;
+}
+
 /* The slot for a user, or a negative errno */
 static int slot_for(const struct rds_dev_user *user)
 {
@@ -100,9 +122,7 @@ static int user_begin(struct rds_dev_user *user)
 	lockdep_assert_held(&users_lock);
 	if (slot < 0)
 		return slot;
-	user->wq = alloc_workqueue("rds_dev_%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
-				   user->name);
-	if (!user->wq)
+	if (!user_queues(user))
 		return -ENOMEM;
 	for_each_possible_cpu(cpu)
 		memset(&per_cpu(rds_dev_stats, cpu)[slot], 0,
@@ -114,7 +134,7 @@ static int user_begin(struct rds_dev_user *user)
 	if (err) {
 		rds_dev_user_leaves(user);
 		user->slot = 0;
-		destroy_workqueue(user->wq);
+		user_queues_end(user);
 		return err;
 	}
 	users[slot] = user;
@@ -148,7 +168,7 @@ void rds_dev_use_end(struct rds_dev_user *user)
 {
 	rds_dev_user_domains_end(user);
 	/* A work may be about to return to the user, which it told last. */
-	destroy_workqueue(user->wq);
+	user_queues_end(user);
 	mutex_lock(&users_lock);
 	WARN_ON_ONCE(users[user->slot] != user);
 	users[user->slot] = NULL;

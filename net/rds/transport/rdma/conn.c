@@ -7,7 +7,8 @@
  * Nothing is posted behind the drain of the queue pair: conn_close() takes
  * tx_lock after the id has ended, and the data path posts under tx_lock and
  * only while the id does not end.  The rings are freed when no completion runs
- * or will run.
+ * or will run: for a late id in .qp_gone, when the path may be gone.  The rings
+ * do not refer to the path then, and completions do nothing once the id ends.
  */
 #include <linux/slab.h>
 #include <net/ipv6.h>
@@ -21,6 +22,7 @@ static const enum rds_drop_reason drop_of[RDS_DEV_NR_WHYS] = {
 	[RDS_DEV_WHY_ADDR]	= RDS_DROP_ADDR_GONE,
 	[RDS_DEV_WHY_LINK]	= RDS_DROP_LOCAL_RECONFIG,
 	[RDS_DEV_WHY_DIAL]	= RDS_DROP_DIAL_FAILED,
+	[RDS_DEV_WHY_REFUSED]	= RDS_DROP_DIAL_FAILED,
 	[RDS_DEV_WHY_REJECTED]	= RDS_DROP_PEER_REJECTED,
 	[RDS_DEV_WHY_ANSWER]	= RDS_DROP_BAD_PRIVDATA,
 	[RDS_DEV_WHY_CLOSED]	= RDS_DROP_PEER_CLOSED,
@@ -126,7 +128,11 @@ static void conn_id_lost(struct rds_dev_id *id, enum rds_dev_why why,
 
 static void conn_qp_gone(struct rds_dev_id *id)
 {
-	rds_dev_cq_put(&conn_of(id)->cq);
+	struct rds_rdma_conn *conn = conn_of(id);
+
+	rds_dev_cq_put(&conn->cq);
+	if (rds_dev_id_is_late(id))
+		rds_rdma_data_free(conn);
 }
 
 static void conn_gone(struct rds_dev_id *id)
@@ -273,6 +279,8 @@ static void conn_close(struct rds_rdma_conn *conn)
 	spin_unlock_bh(&conn->tx_lock);
 	rds_dev_id_stop(&conn->id);
 	rds_rdma_data_stop(conn);
+	if (!rds_dev_id_is_late(&conn->id))
+		rds_rdma_data_free(conn);
 	spin_lock_bh(&conn->id.lock);
 	conn->path = NULL;
 	conn->rpath = NULL;

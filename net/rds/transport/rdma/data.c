@@ -157,7 +157,13 @@ void rds_rdma_data_stop(struct rds_rdma_conn *conn)
 	rds_rdma_ack_stop(conn);
 	cancel_delayed_work_sync(&conn->data_work);
 	rds_rdma_ops_stop(conn);
+	rds_rdma_page_stop(conn);
+	rds_rx_free(conn->rx.inc);
+	conn->rx.inc = NULL;
+}
+
+void rds_rdma_data_free(struct rds_rdma_conn *conn)
+{
 	rds_rdma_send_stop(conn);
 	rds_rdma_recv_stop(conn);
-	rds_rdma_page_stop(conn);
 }

@@ -23,9 +23,10 @@
  *
  * Errors: the first completion with an error, of any kind, fails the
  * connection.  Slots, receives and operations keep their state then, until
- * rds_rdma_data_stop() ends them.  A work request that is not signalled has no
- * completion when it is flushed.  None is missed: slots are freed without one
- * in rds_rdma_data_stop(), and receives and operations are always signalled.
+ * rds_rdma_data_stop() ends the operations and rds_rdma_data_free() the rings.
+ * A work request that is not signalled has no completion when it is flushed.
+ * None is missed: slots are freed without one in rds_rdma_data_free(), and
+ * receives and operations are always signalled.
  *
  * Room in the send queue: at most rds_rdma_limits.send_slots frames,
  * rds_rdma_limits.op_wrs work requests of operations, those that make their

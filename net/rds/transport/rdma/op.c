@@ -428,7 +428,7 @@ bool rds_rdma_ops_refused(struct rds_rdma_conn *conn)
 
 /*
  * End all operations.  The queue pair is destroyed, so no completion comes any
- * more, and no key is made.
+ * more, and no key is made.  A late id has no operations.
  */
 void rds_rdma_ops_stop(struct rds_rdma_conn *conn)
 {

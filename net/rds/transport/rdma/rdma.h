@@ -248,8 +248,9 @@ struct rds_rdma_conn *rds_rdma_cm_forget_self(struct rds_rdma_conn *conn);
  * must hold, with one request in each queue for ib_drain_qp(); _create
  * allocates rings (may sleep); _start posts the first receives, after the queue
  * pair was made and before connect or accept, and counts them in conn->credit;
- * _stop runs after ib_drain_qp(): it ends every slot, receive and operation
- * that is left as flushed, and frees all memory, also if _create or _start
+ * _stop runs after rds_dev_id_stop(), and ends works and every operation that
+ * is left, as flushed; _free ends slots and receives, and frees all memory,
+ * when no completion runs or will run.  Both may be called if _create or _start
  * failed or was never called.
  */
 const char *rds_rdma_data_lacks(const struct rds_dev_props *props);
@@ -260,6 +261,7 @@ void rds_rdma_data_attr(const struct rds_rdma_conn *conn,
 int rds_rdma_data_create(struct rds_rdma_conn *conn);
 int rds_rdma_data_start(struct rds_rdma_conn *conn);
 void rds_rdma_data_stop(struct rds_rdma_conn *conn);
+void rds_rdma_data_free(struct rds_rdma_conn *conn);
 
 /*
  * Take over the credits of conn->peer and open the receive side.  Process

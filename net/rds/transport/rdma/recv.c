@@ -253,8 +253,6 @@ void rds_rdma_recv_stop(struct rds_rdma_conn *conn)
 	size_t bytes = conn->lim.recv_max * RDS_RDMA_HDR;
 	unsigned int i;
 
-	rds_rx_free(conn->rx.inc);
-	conn->rx.inc = NULL;
 	if (conn->rx.hdr) {
 		for (i = 0; i < conn->lim.recv_max; i++)
 			rds_rdma_page_free(&conn->rx.recvs[i]);
