@@ -3,12 +3,12 @@
  * Connections of which it is to be known soon that they are dead, or alive
  * again.
  *
- * TCP's keepalive tries an idle connection.  If bytes are under way and none is
- * acknowledged in time, the connection is given up here: TCP's own time-out
- * counts from the first retransmission, and kills a connection whose peer
- * answers that its window is closed.  TCP doubles the time between two
- * retransmissions, so a network that is back after some seconds would be used
- * seconds later; here the time stays short.
+ * TCP's keepalive tries an idle connection.  If bytes are under way, and in
+ * time none is acknowledged and no new one comes, the connection is given up
+ * here: TCP's own time-out counts from the first retransmission, and kills a
+ * connection whose peer answers that its window is closed.  TCP doubles the
+ * time between two retransmissions, so a network that is back after some
+ * seconds would be used seconds later; here the time stays short.
  */
 #include <linux/tcp.h>
 #include <net/sock.h>
@@ -109,6 +109,23 @@ static bool watch_is_closed(const struct sock *sk)
 	       tcp_sk(sk)->snd_wnd < tcp_sk(sk)->mss_cache;
 }
 
+/*
+ * New bytes of the peer are a sign of life, too: its host may be too busy to
+ * look at what has come.  A peer to which nothing gets through has soon sent
+ * all that its window allows.  If only long segments are lost, which another
+ * connection would not mend, TCP gives up.  Only a time within the wait counts:
+ * TCP's clock has 32 bits, and may have wrapped since an earlier one.
+ */
+static void watch_heard(struct rds_tcp_sock *ts)
+{
+	u32 ago = tcp_jiffies32 -
+		  inet_csk(ts->sock->sk)->icsk_ack.lrcvtime;
+	unsigned long heard = jiffies - ago;
+
+	if (ago < ts->watched && time_after(heard, ts->alive))
+		ts->alive = heard;
+}
+
 /**
  * rds_tcp_pace - look at a connection that is watched
  * @ts: connection, attached; the socket is locked
@@ -127,6 +144,7 @@ void rds_tcp_pace(struct rds_tcp_sock *ts)
 	rds_tcp_report_acked(ts);
 	if (watch_is_closed(sk))
 		ts->alive = jiffies;
+	watch_heard(ts);
 	if (time_after_eq(jiffies, ts->alive + ts->watched)) {
 		ts->pacing = false;
 		rds_path_lost(ts->path, RDS_DROP_PEER_TIMEOUT);
