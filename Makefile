@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 UPDATES = $(DESTDIR)/lib/modules/$(RELEASE)/updates
 BIN = $(shell selftests/vm/build-dir.sh)/bin
-NAMES := rds rds_tcp rds_dev rds_rdma
+NAMES := rds rds_tcp rds_dev rds_rdma rds_stream
 
 all: modules tools
 
@@ -70,6 +70,9 @@ model: deps
 demo: deps
 	selftests/demo/demo.sh
 
+demo-stream: deps
+	selftests/demo/demo.sh stream
+
 bench: deps
 	selftests/bench/bench.sh
 
@@ -94,6 +97,7 @@ help:
 	@echo 'make install      modules to .../updates/, tools and man pages; DESTDIR=, PREFIX='
 	@echo 'make uninstall    takes them away again; the kernel'"'"'s own modules are used then'
 	@echo 'make demo         two guests, a real file sent from one to the other'
+	@echo 'make demo-stream  the same by nginx and curl, over RDMA'
 	@echo 'make test         each part of the product, in guests, within 30 minutes on 2 processors;'
 	@echo '                  KERNEL=6.12|6.1|7.3|debug|kcsan|cov, CASES="words" for other lines, RDS_LOAD=ci|full'
 	@echo 'make test-all     all lines of a kernel, over an hour'
@@ -110,4 +114,4 @@ help:
 	@echo 'make clean        what was built; distclean: what was downloaded, too'
 
 .PHONY: all modules tools install uninstall deps test test-all test-harness shell check htmldocs fuzz \
-	model demo bench mutants test-mutants clean distclean help
+	model demo demo-stream bench mutants test-mutants clean distclean help

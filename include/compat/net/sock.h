@@ -15,4 +15,14 @@ static inline void sk_net_refcnt_upgrade(struct sock *sk)
 }
 #endif
 
+/*
+ * Where a socket of AF_INET6 has its struct ipv6_pinfo.  Kernels that do not
+ * ask take the end of the object.
+ */
+#ifdef RDS_HAVE_PINFO_OFFSET
+#define RDS_PROTO_PINFO(offset)	.ipv6_pinfo_offset = (offset),
+#else
+#define RDS_PROTO_PINFO(offset)
+#endif
+
 #endif

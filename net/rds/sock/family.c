@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The address family: creation and release of sockets. */
 #include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <net/rds/access.h>
+#include <net/rds/family.h>
 #include <net/rds/transport.h>
 
 #include "access.h"
@@ -86,20 +90,84 @@ static struct proto rds_proto = {
 	.sysctl_wmem		= &rds_rxmem_small,
 };
 
-static int rds_create(struct net *net, struct socket *sock, int protocol,
-		      int kern)
+/* SOCK_STREAM, or NULL; written under stream_lock */
+static const struct rds_family_type __rcu *stream_type;
+static DEFINE_MUTEX(stream_lock);
+
+int rds_family_add(const struct rds_family_type *type)
 {
-	struct rds_net *rn = rds_net(net);
-	struct sock *sk;
+	int err = 0;
+
+	mutex_lock(&stream_lock);
+	if (rcu_access_pointer(stream_type))
+		err = -EEXIST;
+	else
+		rcu_assign_pointer(stream_type, type);
+	mutex_unlock(&stream_lock);
+	return err;
+}
+EXPORT_SYMBOL_NS_GPL(rds_family_add, RDS_NS);
+
+void rds_family_del(const struct rds_family_type *type)
+{
+	mutex_lock(&stream_lock);
+	WARN_ON_ONCE(rcu_access_pointer(stream_type) != type);
+	RCU_INIT_POINTER(stream_type, NULL);
+	mutex_unlock(&stream_lock);
+	synchronize_rcu();
+}
+EXPORT_SYMBOL_NS_GPL(rds_family_del, RDS_NS);
+
+int rds_family_may_open(struct net *net)
+{
+	return rds_access_check(rds_net(net));
+}
+EXPORT_SYMBOL_NS_GPL(rds_family_may_open, RDS_NS);
+
+bool rds_family_peer(struct net *net, const struct in6_addr *laddr,
+		     const struct in6_addr *faddr)
+{
+	const struct rds_path_addr addr = { .laddr = *laddr, .faddr = *faddr };
+
+	return rds_access_peer(net, &addr);
+}
+EXPORT_SYMBOL_NS_GPL(rds_family_peer, RDS_NS);
+
+/* A socket of the kernel belongs to no process. */
+static int may_create(struct rds_net *rn, int kern)
+{
+	return kern ? 0 : rds_access_check(rn);
+}
+
+/*
+ * The module of the type stays until it has made the socket.  Without one there
+ * is no such type, whoever asks.
+ */
+static int stream_create(struct rds_net *rn, struct socket *sock, int protocol,
+			 int kern)
+{
+	const struct rds_family_type *type;
 	int err;
 
-	if (sock->type != SOCK_SEQPACKET || protocol)
+	rcu_read_lock();
+	type = rcu_dereference(stream_type);
+	if (type && !try_module_get(type->owner))
+		type = NULL;
+	rcu_read_unlock();
+	if (!type)
 		return -ESOCKTNOSUPPORT;
-	/* A socket of the kernel belongs to no process. */
-	err = kern ? 0 : rds_access_check(rn);
-	if (err)
-		return err;
-	sk = sk_alloc(net, AF_RDS, GFP_KERNEL, &rds_proto, kern);
+	err = may_create(rn, kern);
+	if (!err)
+		err = type->create(rn->net, sock, protocol, kern);
+	module_put(type->owner);
+	return err;
+}
+
+static int seqpacket_create(struct rds_net *rn, struct socket *sock, int kern)
+{
+	struct sock *sk;
+
+	sk = sk_alloc(rn->net, AF_RDS, GFP_KERNEL, &rds_proto, kern);
 	if (!sk)
 		return -ENOMEM;
 	sock_init_data(sock, sk);
@@ -109,6 +177,22 @@ static int rds_create(struct net *net, struct socket *sock, int protocol,
 	atomic_inc(&rn->nr_sockets);
 	rds_sock_setup(rds_sk(sk), rn);
 	return 0;
+}
+
+static int rds_create(struct net *net, struct socket *sock, int protocol,
+		      int kern)
+{
+	struct rds_net *rn = rds_net(net);
+	int err;
+
+	if (protocol)
+		return -ESOCKTNOSUPPORT;
+	if (sock->type == SOCK_STREAM)
+		return stream_create(rn, sock, protocol, kern);
+	if (sock->type != SOCK_SEQPACKET)
+		return -ESOCKTNOSUPPORT;
+	err = may_create(rn, kern);
+	return err ?: seqpacket_create(rn, sock, kern);
 }
 
 static const struct net_proto_family rds_family_ops = {

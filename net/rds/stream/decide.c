@@ -105,7 +105,6 @@ static void decide_data(struct rds_ss_engine *e, u32 most,
 
 	bytes = rds_ss_min(bytes, rds_ss_min(most, e->conf.max_msg));
 	place = rds_ss_target_use(&e->target, bytes);
-	p->what = RDS_SS_DATA;
 	p->msg = rds_ss_msg(RDS_SS_OP_DATA, bytes);
 	p->bytes = bytes;
 	p->addr = place.addr;
@@ -121,7 +120,6 @@ static void decide_announce(struct rds_ss_engine *e, struct rds_ss_post *p)
 	struct rds_ss_segment seg;
 	u8 entry;
 
-	p->what = RDS_SS_ANNOUNCE;
 	p->msg = rds_ss_msg(RDS_SS_OP_CREDIT, rds_ss_flow_tell(&e->flow));
 	if (rds_ss_halves_due(&e->halves)) {
 		seg = rds_ss_halves_publish(&e->halves, &entry, &p->freed);
@@ -137,7 +135,6 @@ static void decide_end(struct rds_ss_engine *e, struct rds_ss_post *p)
 {
 	bool shut = e->state == RDS_SS_SHUTTING;
 
-	p->what = RDS_SS_END;
 	p->msg = rds_ss_msg(RDS_SS_OP_CONTROL, shut ? RDS_SS_SHUT : RDS_SS_BYE);
 	enter(e, p, true);
 	rds_ss_on(e, RDS_SS_EV_FLUSHED);
@@ -145,32 +142,51 @@ static void decide_end(struct rds_ss_engine *e, struct rds_ss_post *p)
 
 static void decide_beat(struct rds_ss_engine *e, struct rds_ss_post *p)
 {
-	p->what = RDS_SS_BEAT;
 	e->beat = false;
 	enter(e, p, true);
 }
 
+/* What is due first; -1: nothing.  @most: as for rds_ss_decide() */
+static int first_due(const struct rds_ss_engine *e, u32 most)
+{
+	if (!rds_ss_listens(e->state))
+		return -1;
+	if (rds_ss_flow_wants_refill(&e->flow))
+		return RDS_SS_RECEIVES;
+	if (announce_due(e))
+		return RDS_SS_ANNOUNCE;
+	if (data_due(e) && most)
+		return RDS_SS_DATA;
+	if (end_due(e))
+		return RDS_SS_END;
+	return e->beat && may_control(e) ? RDS_SS_BEAT : -1;
+}
+
+bool rds_ss_due(const struct rds_ss_engine *e)
+{
+	return first_due(e, 1) >= 0;
+}
+
 bool rds_ss_decide(struct rds_ss_engine *e, u32 most, struct rds_ss_post *p)
 {
+	int what = first_due(e, most);
+
+	if (what < 0)
+		return false;
 	memset(p, 0, sizeof(*p));
 	p->freed = RDS_SS_NO_MEM;
 	p->signalled = true;
-	if (!rds_ss_listens(e->state))
-		return false;
-	p->what = RDS_SS_RECEIVES;
-	p->count = rds_ss_flow_refill(&e->flow);
-	if (p->count)
-		return true;
-	if (announce_due(e))
+	p->what = what;
+	if (what == RDS_SS_RECEIVES)
+		p->count = rds_ss_flow_refill(&e->flow);
+	else if (what == RDS_SS_ANNOUNCE)
 		decide_announce(e, p);
-	else if (data_due(e) && most)
+	else if (what == RDS_SS_DATA)
 		decide_data(e, most, p);
-	else if (end_due(e))
+	else if (what == RDS_SS_END)
 		decide_end(e, p);
-	else if (e->beat && may_control(e))
-		decide_beat(e, p);
 	else
-		return false;
+		decide_beat(e, p);
 	return true;
 }
 
@@ -191,7 +207,7 @@ u32 rds_ss_complete(struct rds_ss_engine *e, u16 slot)
 		e->data -= !s->control;
 		e->controls -= s->control;
 	} while (n--);
-	if (e->state == RDS_SS_ENDING && e->head == e->tail)
+	if (e->state == RDS_SS_ENDING && !rds_ss_flies(e))
 		rds_ss_on(e, RDS_SS_EV_DRAINED);
 	return bytes;
 }

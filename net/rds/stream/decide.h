@@ -46,6 +46,12 @@ struct rds_ss_post {
 	u32			freed;
 };
 
+/*
+ * Whether rds_ss_decide() has something, if one byte at least can be carried.
+ * Mostly it has nothing, and this is cheaper to ask.
+ */
+bool rds_ss_due(const struct rds_ss_engine *e);
+
 /**
  * rds_ss_decide - what to post next
  * @e: stream

@@ -57,7 +57,7 @@ static void read_all(struct rds_ss_engine *e)
 /* Nothing may be under way when the stream has all sent. */
 static void settle(struct rds_ss_engine *e)
 {
-	if (e->state == RDS_SS_ENDING && e->head == e->tail)
+	if (e->state == RDS_SS_ENDING && !rds_ss_flies(e))
 		e->state = rds_ss_next_state(e->state, RDS_SS_EV_DRAINED);
 }
 

@@ -40,7 +40,7 @@
 #define RDS_SS_SQ_MAX		64
 #define RDS_SS_RQ_MAX		1024	/* messages of data from the peer */
 /* Bytes that do not wait for more */
-#define RDS_SS_RUSH		32768
+#define RDS_SS_RUSH		65536
 /* Messages of data under way, without and with TCP_NODELAY */
 #define RDS_SS_DEPTH		2
 #define RDS_SS_DEPTH_NODELAY	8
@@ -160,6 +160,12 @@ struct rds_ss_engine {
 	u16			tail;
 	struct rds_ss_sent	sent[RDS_SS_SQ_MAX];
 };
+
+/* A message is under way. */
+static inline bool rds_ss_flies(const struct rds_ss_engine *e)
+{
+	return e->head != e->tail;
+}
 
 static inline unsigned int rds_ss_early_max(u16 rq)
 {

@@ -58,7 +58,7 @@ u16 rds_ss_flow_refill(struct rds_ss_flow *f)
 {
 	u16 n = f->used;
 
-	if (n < RDS_SS_RX_BATCH)
+	if (!rds_ss_flow_wants_refill(f))
 		return 0;
 	f->used = 0;
 	return n;

@@ -75,6 +75,12 @@ bool rds_ss_flow_take(struct rds_ss_flow *f);
 /* The peer announces a limit: false if no honest peer could have. */
 bool rds_ss_flow_raise(struct rds_ss_flow *f, u16 limit);
 
+/* Whether enough receives are used up to be posted again. */
+static inline bool rds_ss_flow_wants_refill(const struct rds_ss_flow *f)
+{
+	return f->used >= RDS_SS_RX_BATCH;
+}
+
 /* Receives to be posted, before anything else; they count as posted. */
 u16 rds_ss_flow_refill(struct rds_ss_flow *f);
 

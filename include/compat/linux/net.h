@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef _RDS_COMPAT_LINUX_NET_H
+#define _RDS_COMPAT_LINUX_NET_H
+
+#include_next <linux/net.h>
+
+/*
+ * The head of a function for &proto_ops.accept, and what its last parameters
+ * say: flags, and whether the kernel accepts.  Newer kernels put both into a
+ * struct.
+ */
+#ifdef RDS_HAVE_ACCEPT_ARG
+#define RDS_ACCEPT(name)						\
+	int name(struct socket *sock, struct socket *newsock,		\
+		 struct proto_accept_arg *arg)
+#define RDS_ACCEPT_FLAGS	(arg->flags)
+#define RDS_ACCEPT_KERN		(arg->kern)
+#else
+#define RDS_ACCEPT(name)						\
+	int name(struct socket *sock, struct socket *newsock, int flags, \
+		 bool kern)
+#define RDS_ACCEPT_FLAGS	flags
+#define RDS_ACCEPT_KERN		kern
+#endif
+
+/*
+ * Have &proto_ops.setsockopt called for SOL_SOCKET, too.  False: the kernel
+ * keeps that level for itself.
+ */
+static inline bool rds_custom_sockopt(struct socket *sock)
+{
+#ifdef RDS_HAVE_CUSTOM_SOCKOPT
+	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
+	return true;
+#else
+	return false;
+#endif
+}
+
+#endif
