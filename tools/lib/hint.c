@@ -129,3 +129,22 @@ void rt_hint_bind(int err, const union rt_addr *a, int transport)
 		fprintf(stderr,
 			"hint: RDS has no wildcard address: name one of this host's\n");
 }
+
+void rt_hint_stream(int err, const union rt_addr *a)
+{
+	char host[RT_ADDRSTRLEN];
+
+	if (!a && (err == EAFNOSUPPORT || err == ESOCKTNOSUPPORT)) {
+		fprintf(stderr,
+			"hint: rds_stream is not loaded: modprobe rds_stream\n");
+	} else if (!a) {
+		rt_hint_socket(err);
+	} else if (err == EADDRNOTAVAIL) {
+		rt_host_str(a, host, sizeof(host));
+		fprintf(stderr,
+			host_has(a) ?
+				"hint: no RDMA device has %s: see rdma link\n" :
+				"hint: %s is no address of this host: see ip address\n",
+			host);
+	}
+}

@@ -72,6 +72,11 @@ uint64_t rt_now_us(void);
 void rt_hint_socket(int err);
 void rt_hint_transport(int err, int transport);
 void rt_hint_bind(int err, const union rt_addr *a, int transport);
+/*
+ * The same for a stream socket: of socket() if @a is NULL, otherwise of bind()
+ * to @a, or of connect() from it.
+ */
+void rt_hint_stream(int err, const union rt_addr *a);
 
 /* ---- addr.c ---- */
 

@@ -12,6 +12,7 @@ static void usage(FILE *to)
 	fprintf(to,
 		"usage: rdscat [options] ADDRESS:PORT < file     send\n"
 		"       rdscat [options] -l ADDRESS:PORT > file  receive one transfer\n"
+		"       rdscat --stream [options] [-l] ADDRESS:PORT  both, over a stream socket\n"
 		"  -s ADDRESS  send from this address [as routed]\n"
 		"  -T NAME     transport, rdma or tcp [as the local address has it]\n"
 		"  -w TIME     give up when the other end is silent for so long [30]\n"
@@ -28,16 +29,38 @@ bad_usage(const char *what, const char *text)
 	exit(2);
 }
 
+/* A stream may listen at all addresses, and its ports are all but 0. */
+static void parse_address(struct rc_options *o, const char *text)
+{
+	const char *wrong = rt_parse_hostport(text, &o->addr);
+
+	if (o->stream && text[0] == ':')
+		wrong = "no address given: all are 0.0.0.0:PORT or [::]:PORT";
+	else if (!wrong && !rt_port(&o->addr) && o->stream)
+		wrong = "port 0 is no port";
+	else if (!wrong && rt_port(&o->addr) < 2 && !o->stream)
+		wrong = "ports 0 and 1 belong to the kernel";
+	if (wrong)
+		bad_usage(wrong, text);
+}
+
 void rc_parse_args(struct rc_options *o, int argc, char **argv)
 {
-	const char *wrong;
+	static const struct option longopts[] = {
+		{ "stream", no_argument, NULL, 'S' },
+		{ NULL, 0, NULL, 0 },
+	};
 	int c;
 
 	*o = (struct rc_options){
 		.timeout_us = 30000000, .transport = RDS_TRANS_NONE,
 	};
-	while ((c = getopt(argc, argv, "lhs:T:w:qv")) != -1) {
+	while ((c = getopt_long(argc, argv, "lhs:T:w:qv", longopts, NULL)) !=
+	       -1) {
 		switch (c) {
+		case 'S':
+			o->stream = true;
+			break;
 		case 'l':
 			o->listen = true;
 			break;
@@ -76,11 +99,7 @@ void rc_parse_args(struct rc_options *o, int argc, char **argv)
 		bad_usage("too many arguments", argv[optind + 1]);
 	if (o->listen && o->have_src)
 		bad_usage("-s makes no sense with -l", NULL);
-	wrong = rt_parse_hostport(argv[optind], &o->addr);
-	if (!wrong && rt_port(&o->addr) < 2)
-		wrong = "ports 0 and 1 belong to the kernel";
-	if (wrong)
-		bad_usage(wrong, argv[optind]);
+	parse_address(o, argv[optind]);
 	if (o->have_src && o->src.sa.sa_family != o->addr.sa.sa_family)
 		bad_usage("source and destination are of different families",
 			  NULL);

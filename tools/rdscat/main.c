@@ -119,5 +119,7 @@ int main(int argc, char **argv)
 	if (o.listen && isatty(STDOUT_FILENO))
 		progress_shown = progress_shown && o.verbose;
 	catch_signals();
+	if (o.stream)
+		return rc_stream(&o);
 	return o.listen ? rc_receive_stream(&o) : rc_send_stream(&o);
 }

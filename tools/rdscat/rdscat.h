@@ -19,6 +19,9 @@
  *
  * PING and ACK are the keepalives of sender and receiver; ERROR (text) ends the
  * transfer at any time.
+ *
+ * With --stream the two ends have a stream socket instead, see stream.c, and
+ * none of these messages.
  */
 #ifndef RDSCAT_H
 #define RDSCAT_H
@@ -139,10 +142,29 @@ short rc_link_wait(struct rc_link *l, bool want_send, int fd, short events,
 /* Send ERROR with text @why; wait at most 2 * RC_DRAIN_MS for its delivery. */
 void rc_link_abort(struct rc_link *l, const char *why);
 
+/* ---- out.c: standard output ---- */
+
+struct rc_output {
+	int fd;
+	bool regular;		/* a file or a block device */
+	bool nonblock;
+};
+
+void rc_output_open(struct rc_output *o);
+/*
+ * Write what the output accepts without blocking. Returns the number of bytes,
+ * or -1 with errno.
+ */
+ssize_t rc_output_write(const struct rc_output *o, const uint8_t *p,
+			size_t len);
+/* Returns 0, or -1 with errno: a write error may be reported here only. */
+int rc_output_close(const struct rc_output *o);
+
 /* ---- args.c ---- */
 
 struct rc_options {
 	bool listen;
+	bool stream;		/* a stream socket in place of messages */
 	bool quiet;
 	bool verbose;
 	bool have_src;
@@ -166,5 +188,13 @@ void rc_progress(uint64_t bytes, uint64_t size, bool last);
 /* Both return the exit status of the program. */
 int rc_send_stream(const struct rc_options *o);
 int rc_receive_stream(const struct rc_options *o);
+
+/* ---- stream.c ---- */
+
+/*
+ * Copy standard input to the peer of a stream socket, and what the peer sends
+ * to standard output. Returns the exit status of the program.
+ */
+int rc_stream(const struct rc_options *o);
 
 #endif

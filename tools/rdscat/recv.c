@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The receiver of rdscat. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rdscat.h"
-
-/* A pipe with POLLOUT accepts this many bytes without blocking (PIPE_BUF). */
-#define PIECE 4096
 
 struct receiver {
 	struct rc_link l;
@@ -25,9 +20,7 @@ struct receiver {
 	bool owe_welcome, owe_ack, owe_resend, owe_done;
 	uint64_t nak_at;	/* offset of last resend request, plus one */
 
-	int out;
-	bool regular;
-	bool nonblock;
+	struct rc_output out;
 	const uint8_t *pending;	/* unwritten rest of a message */
 	size_t pending_len;
 
@@ -51,28 +44,6 @@ fail(struct receiver *r, const char *tell, const char *fmt, ...)
 		rc_link_abort(&r->l, tell);
 }
 
-/*
- * Open a pipe again, so that O_NONBLOCK is set on a file description that no
- * other process shares.
- */
-static void open_output(struct receiver *r)
-{
-	struct stat st;
-	int fd;
-
-	r->out = STDOUT_FILENO;
-	if (fstat(STDOUT_FILENO, &st))
-		return;
-	r->regular = S_ISREG(st.st_mode) || S_ISBLK(st.st_mode);
-	if (!S_ISFIFO(st.st_mode))
-		return;
-	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0) {
-		r->out = fd;
-		r->nonblock = true;
-	}
-}
-
 static void write_failed(struct receiver *r, const char *what)
 {
 	char text[128];
@@ -85,27 +56,15 @@ static void write_failed(struct receiver *r, const char *what)
 /* Write as much of the pending data as the output accepts without blocking. */
 static void write_some(struct receiver *r)
 {
-	while (r->pending_len) {
-		size_t len = r->pending_len;
-		ssize_t n;
+	ssize_t n = rc_output_write(&r->out, r->pending, r->pending_len);
 
-		if (!r->regular && !r->nonblock && len > PIECE)
-			len = PIECE;
-		n = write(r->out, r->pending, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n < 0) {
-			write_failed(r, "write");
-			return;
-		}
-		r->pending += n;
-		r->pending_len -= n;
-		r->written += n;
-		if (!r->regular && !r->nonblock)
-			return;
+	if (n < 0) {
+		write_failed(r, "write");
+		return;
 	}
+	r->pending += n;
+	r->pending_len -= n;
+	r->written += n;
 }
 
 static void take_hello(struct receiver *r, const struct rc_frame *f,
@@ -194,8 +153,7 @@ static void take_end(struct receiver *r, const struct rc_frame *f)
 		return;
 	}
 	/* A write error may be reported by close() only. */
-	if (!r->closed && (close(r->out) ||
-			   (r->out != STDOUT_FILENO && close(STDOUT_FILENO)))) {
+	if (!r->closed && rc_output_close(&r->out)) {
 		write_failed(r, "close");
 		return;
 	}
@@ -365,20 +323,20 @@ static uint64_t deadline(const struct receiver *r)
 
 int rc_receive_stream(const struct rc_options *o)
 {
-	struct receiver r = { .out = STDOUT_FILENO };
+	struct receiver r = { 0 };
 
 	if (rc_link_open(&r.l, &o->addr, o->transport))
 		return 1;
 	r.l.timeout_us = o->timeout_us;
 	rc_link_pace(&r.l, 0);
 	rc_sum_init(&r.sum);
-	open_output(&r);
+	rc_output_open(&r.out);
 	while (!r.failed && !r.finished && !rc_interrupted()) {
 		short ready;
 
 		r.l.deaf = r.pending_len;
 		ready = rc_link_wait(&r.l, owing(&r),
-				     r.pending_len ? r.out : -1, POLLOUT,
+				     r.pending_len ? r.out.fd : -1, POLLOUT,
 				     deadline(&r));
 
 		if (r.l.blocked == RC_CONGESTED)

@@ -10,6 +10,7 @@
 
 #include <linux/rds.h>
 
+#include "info.h"
 #include "rdstool.h"
 
 enum kind {
@@ -146,6 +147,30 @@ static const struct table tables[] = {
 
 #define NR_TABLES (sizeof(tables) / sizeof(tables[0]))
 
+/* Tables in /proc/net, which are printed only if the command line names them. */
+struct text_table {
+	char letter;
+	const char *file;
+	const char *heading;
+	const char *key;
+	const char *about;
+	char bracket[2];	/* around it in JSON */
+	void (*print)(const struct ri_text *t, bool all, bool verbose);
+	void (*json)(const struct ri_text *t, bool all, struct rt_json *j);
+};
+
+static const struct text_table texts[] = {
+	{ 'S', "rds_streams", "Streams:", "streams",
+	  "connections of stream sockets (--streams)", { '[', ']' },
+	  ri_streams_print, ri_streams_json },
+	{ 'C', "rds_stream_stats", "Stream Counters:", "stream_counters",
+	  "counters of streams (--stream-counters)", { '{', '}' },
+	  ri_stats_print, ri_stats_json },
+};
+
+#define NR_TEXTS (sizeof(texts) / sizeof(texts[0]))
+#define LETTERS "acknrstvITSC"
+
 /* Longer than each record of the tables above. */
 struct record {
 	uint8_t bytes[128];
@@ -158,8 +183,10 @@ struct view {
 	bool asked;		/* the command line names tables */
 	bool missed;		/* a table named there could not be read */
 	struct rt_json j;
-	char failed[NR_TABLES];
-	int error[NR_TABLES];
+	bool table[NR_TABLES];	/* wanted */
+	bool text[NR_TEXTS];
+	int table_error[NR_TABLES];
+	int text_error[NR_TEXTS];
 };
 
 static uint64_t number_at(const struct record *r, int off, enum kind kind)
@@ -321,9 +348,13 @@ static void print_errors(struct view *v)
 
 	rt_json_open(&v->j, "errors", '{');
 	for (i = 0; i < NR_TABLES; i++)
-		if (v->failed[i])
+		if (v->table_error[i])
 			rt_json_str(&v->j, tables[i].key,
-				    strerror(v->error[i]));
+				    strerror(v->table_error[i]));
+	for (i = 0; i < NR_TEXTS; i++)
+		if (v->text_error[i])
+			rt_json_str(&v->j, texts[i].key,
+				    strerror(v->text_error[i]));
 	rt_json_close(&v->j, '}');
 }
 
@@ -333,26 +364,40 @@ static void __attribute__((noreturn)) usage(void)
 
 	fprintf(stderr, "rds-info version " RT_VERSION "\n\n");
 	fprintf(stderr,
-		"usage: rds-info [-%s] [--json]; without a table all are printed\n",
-		"acknrstvIT");
+		"usage: rds-info [-%s] [--json]; without a table all but -S and -C\n",
+		LETTERS);
 	for (i = 0; i < NR_TABLES; i++)
 		fprintf(stderr, "  -%c  %s\n", tables[i].letter,
 			tables[i].about);
+	for (i = 0; i < NR_TEXTS; i++)
+		fprintf(stderr, "  -%c  %s\n", texts[i].letter, texts[i].about);
 	fprintf(stderr, "  -v  more columns\n  -a  IPv6 as well as IPv4\n");
 	exit(1);
 }
 
-static void parse(struct view *v, bool *wanted, int argc, char **argv)
+static void want(struct view *v, int letter)
+{
+	size_t i;
+
+	for (i = 0; i < NR_TABLES; i++)
+		v->table[i] |= tables[i].letter == letter;
+	for (i = 0; i < NR_TEXTS; i++)
+		v->text[i] |= texts[i].letter == letter;
+	v->asked = true;
+}
+
+static void parse(struct view *v, int argc, char **argv)
 {
 	static const struct option longopts[] = {
 		{ "json", no_argument, NULL, 'J' },
+		{ "streams", no_argument, NULL, 'S' },
+		{ "stream-counters", no_argument, NULL, 'C' },
 		{ NULL, 0, NULL, 0 },
 	};
 	size_t i;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "acknrstvIT", longopts, NULL)) !=
-	       -1) {
+	while ((c = getopt_long(argc, argv, LETTERS, longopts, NULL)) != -1) {
 		if (c == 'a') {
 			v->all = true;
 			continue;
@@ -367,12 +412,17 @@ static void parse(struct view *v, bool *wanted, int argc, char **argv)
 				optopt ? optopt : '-');
 			usage();
 		}
-		for (i = 0; i < NR_TABLES; i++)
-			wanted[i] |= tables[i].letter == c;
-		v->asked = true;
+		want(v, c);
 	}
 	for (i = 0; !v->asked && i < NR_TABLES; i++)
-		wanted[i] = true;
+		v->table[i] = true;
+}
+
+static void complain(const char *heading, int err)
+{
+	fflush(stdout);
+	fprintf(stderr, "rds-info: Unable get statistics: %s (%.*s)\n",
+		strerror(err), (int)strlen(heading) - 1, heading);
 }
 
 /*
@@ -381,13 +431,8 @@ static void parse(struct view *v, bool *wanted, int argc, char **argv)
  */
 static void table_failed(struct view *v, const struct table *t, int err)
 {
-	size_t i = t - tables;
-
-	v->failed[i] = true;
-	v->error[i] = err;
-	fflush(stdout);
-	fprintf(stderr, "rds-info: Unable get statistics: %s (%.*s)\n",
-		strerror(err), (int)strlen(t->heading) - 1, t->heading);
+	v->table_error[t - tables] = err;
+	complain(t->heading, err);
 	if (!v->asked)
 		return;
 	v->missed = true;
@@ -407,37 +452,83 @@ static int open_socket(void)
 	return fd;
 }
 
-int main(int argc, char **argv)
+static void print_tables(struct view *v, int fd)
 {
-	bool wanted[NR_TABLES] = { false };
-	struct view v = { .j.out = stdout };
 	struct rt_info info = { 0 };
 	size_t i;
-	int fd;
 
-	parse(&v, wanted, argc, argv);
-	fd = open_socket();
-	if (fd < 0)
-		return 1;
-	if (v.json)
-		rt_json_open(&v.j, NULL, '{');
 	for (i = 0; i < NR_TABLES; i++) {
 		const struct table *t = &tables[i];
 
-		if (!wanted[i])
+		if (!v->table[i])
 			continue;
-		if (rt_info_get(fd, v.all ? t->id6 : t->id4, &info))
-			table_failed(&v, t, errno);
-		else if (v.json)
-			print_json(t, &v, &info);
+		if (rt_info_get(fd, v->all ? t->id6 : t->id4, &info))
+			table_failed(v, t, errno);
+		else if (v->json)
+			print_json(t, v, &info);
 		else
-			print_text(t, &v, &info);
+			print_text(t, v, &info);
 	}
+	rt_info_free(&info);
+	close(fd);
+}
+
+static void text_failed(struct view *v, const struct text_table *t, int err)
+{
+	v->text_error[t - texts] = err;
+	v->missed = true;
+	complain(t->heading, err);
+	if (err == ENOENT)
+		rt_hint_stream(ESOCKTNOSUPPORT, NULL);
+}
+
+static void print_texts(struct view *v)
+{
+	const struct text_table *t;
+	struct ri_text text;
+
+	for (t = texts; t < texts + NR_TEXTS; t++) {
+		if (!v->text[t - texts])
+			continue;
+		if (ri_text_read(&text, t->file)) {
+			text_failed(v, t, errno);
+			continue;
+		}
+		if (v->json) {
+			rt_json_open(&v->j, t->key, t->bracket[0]);
+			t->json(&text, v->all, &v->j);
+			rt_json_close(&v->j, t->bracket[1]);
+		} else {
+			printf("\n%s\n", t->heading);
+			t->print(&text, v->all, v->verbose);
+		}
+		ri_text_free(&text);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct view v = { .j.out = stdout };
+	bool sockets = false;
+	int fd = -1;
+	size_t i;
+
+	parse(&v, argc, argv);
+	for (i = 0; i < NR_TABLES; i++)
+		sockets |= v.table[i];
+	if (sockets) {
+		fd = open_socket();
+		if (fd < 0)
+			return 1;
+	}
+	if (v.json)
+		rt_json_open(&v.j, NULL, '{');
+	if (sockets)
+		print_tables(&v, fd);
+	print_texts(&v);
 	if (v.json) {
 		print_errors(&v);
 		rt_json_close(&v.j, '}');
 	}
-	rt_info_free(&info);
-	close(fd);
 	return fflush(stdout) || ferror(stdout) || v.missed;
 }
