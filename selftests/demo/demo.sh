@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# demo.sh: boot two guests that are joined by a network, send a file from one to the other over RDS,
-# and show the output of both. Root is needed only to install missing packages.
+# demo.sh [stream]: boot two guests that are joined by a network, send a file from one to the other
+# over RDS, and show the output of both; stream: by nginx and curl, over RDMA. Root is needed only to
+# install missing packages.
 set -eu
 cd "$(dirname "$0")/../.."
+what=${1:-demo}
 
 start=$(date +%s)
 if [ -t 1 ]; then
@@ -40,7 +42,7 @@ trap 'rm -f "$status"' EXIT
 {
 	rc=0
 	python3 selftests/vm/run.py --kernel 6.12 --cases "" --verbose \
-		--cases-file selftests/demo/cases.demo || rc=$?
+		--cases-file "selftests/demo/cases.$what" || rc=$?
 	echo $rc >"$status"
 } 2>&1 | pretty
 rc=$(cat "$status")

@@ -2,7 +2,7 @@
 # Refused command lines, with the messages of the classic programs.
 
 args_cases() {
-	plan 31
+	plan 38
 	gives tools.ping_no_destination 1 '^Missing destination address$' rds-ping
 	gives tools.ping_version 1 '^rds-ping version 2\.0\.7$' rds-ping -h
 	gives tools.ping_unknown_option 1 '^Unknown option$' rds-ping -x 10.0.0.2
@@ -44,4 +44,19 @@ args_cases() {
 		ip netns exec B rdscat -l 10.0.0.99:4000
 	gives tools.rdscat_no_route 1 'no route to 192\.0\.2\.1' \
 		ip netns exec A rdscat 192.0.2.1:4000
+	# A stream has other ports and addresses, and its module is not loaded here.
+	gives tools.rdscat_stream_bad_port 2 'port 0 is no port: 10\.0\.0\.2:0$' \
+		rdscat --stream 10.0.0.2:0
+	gives tools.rdscat_stream_all_addresses 2 'no address given: all are 0\.0\.0\.0:PORT or \[::\]:PORT' \
+		rdscat --stream -l :4000
+	gives tools.rdscat_stream_source 2 '-s makes no sense with -l' \
+		rdscat --stream -l -s 10.0.0.1 10.0.0.1:4000
+	gives tools.rdscat_stream_no_module 1 '^rdscat: cannot create a stream socket: Socket type not supported$' \
+		rdscat --stream 10.0.0.1:1
+	gives tools.rdscat_stream_hint 1 '^hint: rds_stream is not loaded: modprobe rds_stream$' \
+		rdscat --stream 10.0.0.1:1
+	gives tools.info_streams_no_module 1 \
+		'^rds-info: Unable get statistics: No such file or directory \(Streams\)$' rds-info -S
+	gives tools.info_streams_hint 1 '^hint: rds_stream is not loaded: modprobe rds_stream$' \
+		rds-info --stream-counters
 }

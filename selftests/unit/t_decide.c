@@ -195,8 +195,8 @@ static void completions_are_shared(void)
 	o.conf.max_msg = 16384;
 	one_open(&o);
 	EXPECT(rds_ss_append(&o.e, 131072), "append");
-	/* What is left, less than 32 KiB, waits. */
-	EXPECT_EQ(burst(&o, &signalled), 7);
+	/* What is left, less than 64 KiB, waits. */
+	EXPECT_EQ(burst(&o, &signalled), 5);
 	EXPECT_EQ(signalled, 2);
 }
 
