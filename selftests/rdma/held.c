@@ -286,7 +286,7 @@ static void judge_bound(struct held *h)
  */
 static bool begin_wait(struct held *h)
 {
-	bool held = wait_until(is_held, h, 30000 * h->r->slow);
+	bool held = wait_until(is_held, h, 90000 * h->r->slow);
 
 	printf("# held: %ld lost before\n", lost_conns(h) - h->lost);
 	h->lost = lost_conns(h);
@@ -352,7 +352,7 @@ static bool read_some(struct held *h)
 			return false;
 	}
 	h->holds = holds;
-	return wait_until(is_held, h, 30000 * h->r->slow);
+	return wait_until(is_held, h, 90000 * h->r->slow);
 }
 
 /*
@@ -384,7 +384,7 @@ static void both_wait(struct held *h)
 	bool both, order;
 
 	both = begin_wait(h) &&
-	       wait_until(agent_is_held, h, 30000 * h->r->slow);
+	       wait_until(agent_is_held, h, 90000 * h->r->slow);
 	rt_ok(both, "rdma.held.both.wait");
 	both_are_quiet(h);
 	order = read_all(h, 20000 * (int)h->r->slow) &&

@@ -4,7 +4,7 @@
 # (selftests/vm/siw-late.sed). A message still arrives: the accepting end gives up, and the path
 # connects again. The peer is another address of the host, or the address itself; then both ends of
 # the connection belong to one path. And the device places WRITEs late, whose key ends meanwhile:
-# the memory of the key is not changed any more.
+# the memory of the key is not changed any more. Hosts whose TCP is silent hold up no other device.
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh
 
@@ -48,11 +48,32 @@ stays() {
 	return $_rc
 }
 
-# Keys ended while a WRITE was placed. Which processor the device uses, and so whether it can end a
-# key then, depends on the direction.
+# Keys ended while a WRITE was placed.
 placed_late() { [ "$(cat ${late%late}placed_late)" -gt 0 ]; }
 
-plan $((1 + 4 + 2 + 1 + $(rdma_left_plan)))
+# other_device: an rxe with addresses of its own, and silent hosts
+other_device() {
+	ip addr add 192.168.61.1/24 dev rds1 && ip addr add 192.168.61.2/24 dev rds1 &&
+		modprobe rdma_rxe && rdma link add rxe0 type rxe netdev rds1 &&
+		rdma_ready 192.168.61.1 192.168.61.2 && rdma_silent
+}
+
+none_asks() { ! grep -q ' 02 ' /proc/net/tcp; }	# a TCP connection in SYN_SENT
+
+# More silent hosts than a queue of work items has workers do not hold up who dials over another
+# device.
+silent_hosts() {
+	other_device || return 1
+	# shellcheck disable=SC2046
+	/usr/bin/python3 -B selftests/rdma/many.py silent $((12 * slow)) 192.168.61.2 192.168.61.1 \
+		"$_me" - $(seq -f 10.77.1.%.0f 200) $(seq -f 10.77.2.%.0f 100)
+	_rc=$?
+	wait_for 90 none_asks || { echo "# still asking"; _rc=1; }
+	rdma link del rxe0
+	return $_rc
+}
+
+plan $((1 + 4 + 2 + 1 + 1 + $(rdma_left_plan)))
 setup "$1" && ok late.up || { not_ok late.up "see above"; exit 1; }
 for fam in 4 6; do
 	eval "_me=\$RDS_SELF$fam _you=\$RDS_PEER$fam"
@@ -63,5 +84,6 @@ eval "_me=\$RDS_SELF4 _you=\$RDS_PEER4"
 check late.memory_stays_there stays "$_me" "$_you"
 check late.memory_stays_back stays "$_you" "$_me"
 check late.placed_late placed_late
+check late.silent_hosts silent_hosts
 rdma_left late
 exit $LIB_FAILED

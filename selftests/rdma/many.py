@@ -4,7 +4,9 @@ remote one. Then the commands DOWN and UP, by which all connections end at once,
 each, which is answered (the peer's kernel answers pings); twice. Prints the figures of each round,
 and ends with status 1 when one took longer than LIMIT_S.
 many.py dead LIMIT_S REMOTE LOCAL... - DEAD...: each local address calls each that is dead, and then
-the first one calls the remote one, which must answer in LIMIT_S."""
+the first one calls the remote one, which must answer in LIMIT_S.
+many.py silent LIMIT_S REMOTE LOCAL OTHER - SILENT...: OTHER calls each that is silent, and when as
+many ask as a queue of work items has workers, LOCAL calls the remote one."""
 import os
 import select
 import socket
@@ -13,6 +15,8 @@ import sys
 import time
 
 AF_RDS, PORT = 21, 4600
+# A queue of work items has 256 workers; some of these may be at other work.
+BUSY = 250
 SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 COUNTED = ("rdma_conn_up", "rdma_conn_failed", "ib_connect_raced", "dial_failed", "crossed_attempt",
            "peer_rejected", "peer_closed", "peer_timeout", "peer_replaced", "local_reconfig",
@@ -134,6 +138,11 @@ def dead(limit, remote, ends, peers):
         e.begin(peers)
         e.send()
     time.sleep(0.5)
+    return answered(limit, remote, ends, peers, before)
+
+
+def answered(limit, remote, ends, peers, before):
+    """The first end calls the remote address; whether there was no answer."""
     r = Round(ends[:1], [remote], before)
     whole = r.run(limit)
     print("# %d peers that do not answer, one that does after %.1f s; %s" % (
@@ -141,11 +150,32 @@ def dead(limit, remote, ends, peers):
     return r.left() > 0
 
 
+def asking():
+    """The number of TCP connections in SYN_SENT"""
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        return sum(" 02 " in line for line in f)
+
+
+def silent(limit, remote, me, end, peers):
+    before = counters()
+    end.begin(peers)
+    end.send()
+    until = time.monotonic() + limit
+    while asking() < BUSY:
+        if time.monotonic() > until:
+            print("# only %d ask" % asking())
+            return True
+        time.sleep(0.05)
+    return answered(limit, remote, [me], peers, before)
+
+
 def main():
     what, limit, split = sys.argv[1], float(sys.argv[2]), sys.argv.index("-")
     args, peers = sys.argv[3:split], sys.argv[split + 1:]
     if what == "again":
         return again(limit, args[0], args[1], [End(a) for a in args[2:]], peers)
+    if what == "silent":
+        return silent(limit, args[0], End(args[1]), End(args[2]), peers)
     return dead(limit, args[0], [End(a) for a in args[1:]], peers)
 
 

@@ -51,7 +51,7 @@ struct rounds {
 /*
  * A round counts as overwritten if the program's bytes did not stay.  Returns
  * whether another one is of use: the device holds a WRITE up for 5 s and more
- * where it cannot end the key meanwhile, as the same processor would do both.
+ * if the key did not end meanwhile.
  */
 static bool one_round(struct rt *r, unsigned int n, struct rounds *all)
 {

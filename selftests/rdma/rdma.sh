@@ -28,7 +28,8 @@ rdma_net() {
 
 # With RDMA_ALTERED=rxe-late rxe is one that queues RDMA_LATE packets late (selftests/vm/rxe-late.sed),
 # with rxe-bond one that serves a bond (selftests/vm/rxe-bond.sed), with rxe-dma one to which memory
-# is mapped as to hardware (selftests/vm/rxe-dma).
+# is mapped as to hardware (selftests/vm/rxe-dma). With siw-p2p siw lets the end that accepts send
+# first (selftests/vm/siw-p2p.sed).
 rdma_rxe_module() {
 	[ -n "${RDMA_ALTERED:-}" ] || { modprobe rdma_rxe; return; }
 	for _d in udp_tunnel ip6_udp_tunnel crc32_generic; do
@@ -49,10 +50,9 @@ rdma_modules() {
 	rxe)	rdma_rxe_module ;;
 	siw)
 		[ ! -e /sys/module/siw ] || return 0
-		modprobe -q siw && return 0
 		modprobe libcrc32c 2>/dev/null
 		modprobe iw_cm 2>/dev/null
-		insmod "$RDS_TOP/build/mod/$RDS_KERNEL/siw/siw.ko"
+		insmod "$RDS_TOP/build/mod/$RDS_KERNEL/${RDMA_ALTERED:-siw}/siw.ko"
 		;;
 	esac
 }
@@ -89,6 +89,14 @@ rdma_ready() {
 	done
 }
 
+# rdma_silent: the hosts in 10.77.0.0/16 are reached over rds0, and their TCP is silent. TCP gives up
+# after 31 s.
+rdma_silent() {
+	ip neigh add 192.168.60.99 lladdr 02:00:00:00:00:99 dev rds0 nud permanent &&
+		ip route add 10.77.0.0/16 via 192.168.60.99 dev rds0 &&
+		echo 4 >/proc/sys/net/ipv4/tcp_syn_retries
+}
+
 # rdma_stack tcp-first|rdma-first|rdma-only: load rds_rdma of the stack under test, in that order
 # with rds_tcp. If the order requires it, the modules that the harness loaded are unloaded first.
 rdma_stack() {
@@ -121,10 +129,11 @@ rdma_up() {
 	}
 }
 
-# rdma_ours qp|mr|cq|pd|cm_id: the objects of rds_rdma, or of our rds_dev. Its queue pairs are made
-# by rdma_cm and have that name; the shared completion queues belong to the device, which keeps them.
+# rdma_ours qp|mr|cq|pd|cm_id: the objects of rds_rdma, or of our rds_dev and rds_stream. Their queue
+# pairs are made by rdma_cm and have that name; the shared completion queues belong to the device,
+# which keeps them.
 rdma_ours() {
-	rdma resource show "$1" | grep '\[rds_rdma\]\|\[rds_dev\]\|\[rdma_cm\]'
+	rdma resource show "$1" | grep '\[rds_rdma\]\|\[rds_dev\]\|\[rds_stream\]\|\[rdma_cm\]'
 }
 rdma_count() { rdma_ours "$1" | grep -c .; }
 

@@ -7,9 +7,8 @@
  * This is a client of ib_core and is loaded before rds_rdma: ib_core adds
  * clients to a device in the order in which they were loaded, so rds_rdma sees
  * the attributes and functions of the device as this module has changed them.
- * Limits count for devices that are added after they were written; all other
- * parameters count at once.  Only queue pairs of the kind that rds_rdma has are
- * concerned: reliable ones of the kernel.
+ * Limits count for devices added after they were written, all other parameters
+ * at once.  Only queue pairs like rds_rdma's count: reliable, of the kernel.
  *
  * Ownership: a struct shim_dev is the client data of its device from add to
  * remove, and has the attributes and functions that remove puts back.  A call
@@ -93,7 +92,7 @@ LIMIT(max_sge_rd, "most elements of a READ");
 LIMIT(max_qp_wr, "most work requests of a queue");
 LIMIT(max_cqe, "most entries of a completion queue, a power of two");
 LIMIT(max_rd_atom, "most READs under way");
-
+LIMIT(max_mr, "most keys");
 static bool no_lkey;
 module_param(no_lkey, bool, 0644);
 MODULE_PARM_DESC(no_lkey, "no local_dma_lkey of the device");
@@ -568,6 +567,7 @@ static void attrs_change(struct ib_device_attr *a)
 	limit(&a->max_cqe, max_cqe);
 	limit(&a->max_qp_rd_atom, max_rd_atom);
 	limit(&a->max_qp_init_rd_atom, max_rd_atom);
+	limit(&a->max_mr, max_mr);
 	if (announce_masked)
 		a->masked_atomic_cap = IB_ATOMIC_HCA;
 	if (no_lkey)

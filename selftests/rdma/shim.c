@@ -404,6 +404,7 @@ static const struct {
 	{ "busy", t_busy },
 	{ "invalidated", t_invalidated },
 	{ "rkeys", t_rkeys },
+	{ "quota", t_quota },
 	{ "registrar", t_registrar },
 	{ "nomem", t_nomem },
 };

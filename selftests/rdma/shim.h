@@ -34,6 +34,7 @@ bool t_sink(void);
 bool t_busy(void);
 bool t_invalidated(void);
 bool t_rkeys(void);
+bool t_quota(void);
 bool t_registrar(void);
 
 #endif

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shim.sh rxe|siw GROUP...: a software device that rds_shim.ko makes behave like other adapters.
-# Groups: limits, refuse, events, keys, nomem, late. Both ends are in this guest. The shim is loaded
-# before rds_rdma, so that rds_rdma sees what it has changed; a device is removed and added for
-# other limits.
+# Groups: limits, refuse, events, keys, nomem, late, unanswered. Both ends are in this guest. The
+# shim is loaded before rds_rdma, so that rds_rdma sees what it has changed; a device is removed and
+# added for other limits.
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh
 
@@ -27,7 +27,7 @@ shim_is() {
 
 limits_none() {
 	shim_is max_send_sge=0 max_recv_sge=0 max_sge_rd=0 max_qp_wr=0 max_cqe=0 max_rd_atom=0 no_lkey=0 \
-		announce_masked=0
+		announce_masked=0 max_mr=0
 }
 
 # device NAME=VALUE...: the device comes anew, with these limits and no others
@@ -118,13 +118,24 @@ events() {
 	check shim.harmless run harmless
 }
 
-keys_plan=4
-[ "$dev" = siw ] || keys_plan=3
+# Keys of another user of the device count, too.
+quota() {
+	_twin=$RDS_TOP/build/mod/$RDS_KERNEL/testko/rds_twin.ko
+	device max_mr=16 && insmod "$_twin" || return 1
+	echo "key $RDS_PEER4" >/sys/module/rds_twin/parameters/run && run quota
+	_rc=$?
+	rmmod rds_twin
+	return $_rc
+}
+
+keys_plan=5
+[ "$dev" = siw ] || keys_plan=4
 keys() {
 	check shim.busy run busy
 	# The device ends the key when it goes.
 	device
 	check shim.rkeys run rkeys
+	check shim.quota quota
 	[ "$dev" != siw ] || check shim.invalidated run invalidated
 	# No connection has the key for confirming READs yet.
 	device
@@ -143,6 +154,43 @@ late() {
 	shim_is hard_irq=0
 	check "shim.was_late # $(count late)" [ "$(count late)" -gt 100 ]
 	check "shim.was_hard # $(count hard)" [ "$(count hard)" -gt 100 ]
+}
+
+# With iw_mute.ko no queue pair is flushed that was not connected. The close of a path or stream does
+# not wait for the answer of a host, which is silent: the path dials again, and the stream ends.
+mute=/sys/module/iw_mute/parameters
+two_ask() { [ "$(cat $mute/asking)" -ge 2 ]; }
+none_asks() { [ "$(cat $mute/asking)" = 0 ]; }
+
+dials_again() {
+	"$RDS_BIN/rds-probe" ping 1 "$RDS_SELF4" 10.77.1.1 $((60000 * slow)) 2>/dev/null &
+	wait_for 60 two_ask
+	_rc=$?
+	kill $!
+	return $_rc
+}
+
+# stream_fails ERROR ADDR: connect() says so, which the end of the queue pair precedes
+stream_fails() {
+	timeout $((60 * slow)) /usr/bin/python3 -c '
+import errno, socket, sys
+try:
+    socket.socket(21, socket.SOCK_STREAM).connect((sys.argv[2], 7471))
+except OSError as e:
+    sys.exit(errno.errorcode[e.errno] != sys.argv[1])
+sys.exit("it has connected")' "$@"
+}
+
+unanswered_plan=5
+unanswered() {
+	load_stack "$RDS_STACK" rds_stream && insmod "$RDS_TOP/build/mod/$RDS_KERNEL/testko/iw_mute.ko" &&
+		rdma_silent
+	check shim.silent_dialled_again dials_again
+	check shim.silent_stream_ends stream_fails ETIMEDOUT 10.77.1.2
+	check shim.silent_stream_refused stream_fails ECONNREFUSED "$RDS_PEER4"
+	check shim.silent_over wait_for 60 none_asks
+	rmmod rds_stream
+	check shim.silent_works run works
 }
 
 sum=1

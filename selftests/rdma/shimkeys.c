@@ -231,3 +231,42 @@ bool t_rkeys(void)
 	}
 	return said(!rc && !again, "all rkeys differ", rc, i);
 }
+
+/* ---- keys of all users of a device */
+
+/* Number of keys of that size that there are until one is refused */
+static int take_all(uint8_t *p, size_t len, uint64_t *cookies)
+{
+	int n = 0;
+
+	while (n < MANY && !take_key(peer_fd, &there, HOW_GET_MR, p, len, RW,
+				     &cookies[n]))
+		n++;
+	return n;
+}
+
+/*
+ * Of a device with 16 MRs 2 are left for others, and another user has a key:
+ * there are at most 13 for RDS, whose limits allow 14.  What was refused counts
+ * and is there again when the others are free.
+ */
+bool t_quota(void)
+{
+	static uint64_t small[MANY], large[MANY];
+	long refused = counter("ib_rdma_mr_8k_pool_depleted");
+	uint8_t *p = fresh(1 << 18);
+	int nr[2], rc = 0, i;
+	bool good;
+
+	nr[0] = take_all(p, LEN, small);
+	nr[1] = take_all(p, 1 << 18, large);
+	refused = counter("ib_rdma_mr_8k_pool_depleted") - refused;
+	good = said(nr[0] > 0 && nr[0] + nr[1] <= 13, "keys", nr[0], nr[1]);
+	good &= said(refused > 0, "counted", refused, 0);
+	for (i = 0; i < nr[0]; i++)
+		rc |= free_key(peer_fd, small[i], 0);
+	for (i = 0; i < nr[1]; i++)
+		rc |= free_key(peer_fd, large[i], 0);
+	munmap(p, 1 << 18);
+	return said(!rc, "all are freed", rc, 0) && good && moves(6);
+}

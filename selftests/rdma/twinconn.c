@@ -231,9 +231,21 @@ static bool twin_up(struct rds_dev_id *id)
 	return false;
 }
 
+static void conn_unmap(struct twin_conn *conn)
+{
+	if (conn->dma)
+		ib_dma_unmap_single(conn->id.dev->ib, conn->dma,
+				    sizeof(conn->num), DMA_BIDIRECTIONAL);
+	conn->dma = 0;
+}
+
 static void twin_qp_gone(struct rds_dev_id *id)
 {
-	rds_dev_cq_put(&conn_of(id)->cq);
+	struct twin_conn *conn = conn_of(id);
+
+	rds_dev_cq_put(&conn->cq);
+	if (rds_dev_id_is_late(id))
+		conn_unmap(conn);
 }
 
 static void twin_gone(struct rds_dev_id *id)
@@ -265,9 +277,8 @@ static void conn_close(struct twin_conn *conn)
 	list_del_init(&conn->node);
 	spin_unlock_bh(&twin_lock);
 	rds_dev_id_stop(&conn->id);
-	if (conn->dma)
-		ib_dma_unmap_single(conn->id.dev->ib, conn->dma,
-				    sizeof(conn->num), DMA_BIDIRECTIONAL);
+	if (!rds_dev_id_is_late(&conn->id))
+		conn_unmap(conn);
 	rds_dev_id_release(&conn->id);
 }
 

@@ -5,12 +5,16 @@
 set -eu
 
 PKGS="
-bc binutils bison build-essential busybox-static bzip2 ca-certificates clang-14 cpio dwarves
-ethtool flex gcc ibverbs-utils iproute2 iputils-ping kmod libc6-dev libclang-rt-14-dev libelf-dev
-libibverbs-dev librdmacm-dev libssl-dev linux-libc-dev make nftables procps python3
-python3-docutils python3-sphinx qemu-system-x86 rdma-core rdmacm-utils rsync sparse spin tcpdump
-tshark util-linux xz-utils zstd
+bc binutils bison build-essential busybox-static bzip2 ca-certificates clang-14 cpio curl diod
+dwarves ethtool flex gcc ibverbs-utils iperf3 iproute2 iputils-ping kmod libc6-dev libclang-rt-14-dev
+libelf-dev libibverbs-dev librdmacm-dev libssl-dev linux-libc-dev make netcat-openbsd
+netcat-traditional nftables nginx-light procps
+python3 python3-docutils python3-sphinx qemu-system-x86 rdma-core rdmacm-utils redis-server rsync
+socat sparse spin tcpdump tshark util-linux xz-utils zstd
 "
+# Programs that tests start in guests. As services they have no business on this machine.
+SERVICES="diod iperf3 nginx redis-server"
+POLICY=/usr/sbin/policy-rc.d
 
 missing=
 for p in $PKGS; do
@@ -29,6 +33,13 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
+# A package's scripts start no service as long as this file says so.
+if [ ! -e $POLICY ]; then
+	trap 'rm -f $POLICY' EXIT
+	printf '#!/bin/sh\nexit 101\n' >$POLICY
+	chmod 755 $POLICY
+fi
+
 echo "deps: installing$missing"
 export DEBIAN_FRONTEND=noninteractive
 APT="apt-get -q -y -o DPkg::Lock::Timeout=600"
@@ -38,3 +49,9 @@ $APT install --no-install-recommends $missing </dev/null >/dev/null 2>&1 || {
 	$APT update </dev/null >/dev/null
 	$APT install --no-install-recommends $missing </dev/null >/dev/null
 }
+# Nor at the next boot, unless they were there before.
+for s in $SERVICES; do
+	case "$missing " in
+	*" $s "*|*" $s-light "*) systemctl -q disable "$s" 2>/dev/null || : ;;
+	esac
+done

@@ -195,8 +195,10 @@ class Guest:
             "RDS_JUDGED": "1" if self.line.cpus == "icount" and self.kernel.slow == 1 else "",
         }
         for s, mods in sets.items():
-            # rds_rdma is loaded only by lines that ask for it, see selftests/rdma/rdma.sh.
-            for var, names in (("", ("rds", "rds_tcp")), ("_rdma", ("rds_dev", "rds_rdma"))):
+            # rds_rdma and rds_stream are loaded only by lines that ask for them, see
+            # selftests/rdma/rdma.sh and selftests/stream/stream.sh.
+            for var, names in (("", ("rds", "rds_tcp")),
+                               ("_rdma", ("rds_dev", "rds_rdma", "rds_stream"))):
                 e["RDS_MODS_" + s + var] = " ".join("%s:%s" % (m, vmconf.identity(mods[m]))
                                                     for m in names if m in mods)
         e["RDS_MODULES"] = "" if self.stack == "none" else "1"
@@ -289,7 +291,7 @@ class Guest:
     def nic(self, n):
         """The model of interface n. Under rxe the packets' pages must not come from a page pool, as
         those of virtio_net do on 7.3: Documentation/rdma.rst has the fault."""
-        under_rxe = n == 0 and "rdma" in self.line.name
+        under_rxe = n == 0 and ("rdma" in self.line.name or "rxe" in self.line.name)
         return "e1000" if under_rxe and self.kernel.name.startswith("7.") else "virtio-net-pci"
 
     def path(self, what):

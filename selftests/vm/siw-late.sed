@@ -26,15 +26,27 @@ static void siw_be_late(struct siw_cep *cep)\
 
 # siw_qp_rx.c: the parameter "late_place" is a number of WRITEs that are placed late: siw has found that
 # the key is valid, and waits up to 5 s until it is not, and then 300 ms more. "placed_late" counts
-# those whose key has ended, and "placing" is 1 meanwhile.
+# those whose key has ended, and "placing" is 1 meanwhile. The processor is busy then, and queue pairs
+# use the thread of another one, as the end of the key waits for its queue pair.
 /^static int siw_rx_umem(/i\
 #include <linux/delay.h>\
 #include <linux/moduleparam.h>\
 \
-static int late_place, placing, placed_late;\
+static int late_place, placing, placing_cpu, placed_late;\
 module_param(late_place, int, 0644);\
 module_param(placing, int, 0444);\
 module_param(placed_late, int, 0444);\
+\
+int siw_free_cpu(int cpu);\
+int siw_free_cpu(int cpu)\
+{\
+	int next;\
+\
+	if (!READ_ONCE(placing) || cpu != placing_cpu)\
+		return cpu;\
+	next = cpumask_next(cpu, cpu_online_mask);\
+	return next < nr_cpu_ids ? next : cpumask_first(cpu_online_mask);\
+}\
 \
 static void siw_place_late(struct siw_mem *mem)\
 {\
@@ -42,6 +54,7 @@ static void siw_place_late(struct siw_mem *mem)\
 \
 	if (late_place <= 0)\
 		return;\
+	placing_cpu = raw_smp_processor_id();\
 	placing = 1;\
 	late_place--;\
 	while (READ_ONCE(mem->stag_valid) && --tries)\
@@ -56,3 +69,13 @@ static void siw_place_late(struct siw_mem *mem)\
 	siw_place_late(mem);
 /srx->ddp_to + srx->fpdu_part_rcvd, bytes);/a\
 	placing = 0;
+
+# siw_qp_tx.c
+/^int siw_sq_start(/i\
+int siw_free_cpu(int cpu);\
+
+/^int siw_sq_start(/,/^}/{
+s/^{/{\n\tint cpu;\n/
+s/^\tllist_add(/\tcpu = siw_free_cpu(qp->tx_cpu);\n&/
+s/siw_tx_task_g, qp->tx_cpu)/siw_tx_task_g, cpu)/
+}

@@ -4,13 +4,14 @@
 # softdev.sh siw|rxe K [VARIANT]   print the path of the driver's module for kernel K (6.12, 6.1, 7.3,
 #                                  debug, kcsan); build it unless it exists
 #
-# siw is the kernel's. With VARIANT netns it is altered by siw-netns.sed and serves the namespace of
-# its interface, with late by siw-late.sed and can lose a wakeup, or place a WRITE late. rxe is built
-# with a VARIANT only, as Debian's kernels have the unaltered one: rxe-late.sed makes it queue packets
-# late, and the files of rxe-dma give it real DMA.
+# siw is the kernel's without the fault that ends its listeners (siw.sed). With VARIANT netns it is
+# altered by siw-netns.sed, too, and serves the namespace of its interface, with late by
+# siw-late.sed and can lose a wakeup, or place a WRITE late, with p2p by siw-p2p.sed and the end that
+# accepts may send first. rxe is built with a VARIANT only, as the kernels have the unaltered one:
+# rxe-late.sed makes it queue packets late, and the files of rxe-dma give it real DMA.
 #
 # Debian's kernels do not have siw. The source is taken from the linux-source package of the same
-# version as the kernel and built out of tree; the builds of debug and kcsan include siw.
+# version as the kernel, or from the tree of a kernel that is built here, and built out of tree.
 # build/kernel/K/siw-src and rxe-src keep the source.
 set -eu
 
@@ -19,7 +20,7 @@ build=$("$top/selftests/vm/build-dir.sh")
 usage="usage: softdev.sh siw|rxe KERNEL [VARIANT]"
 drv=${1:?$usage} K=${2:?$usage} name=$1${3:+-$3}
 case "$drv" in
-siw)	module=siw config=CONFIG_RDMA_SIW altered="siw_cm.c siw_qp_rx.c" ;;
+siw)	module=siw config=CONFIG_RDMA_SIW altered="siw_cm.c siw_qp_rx.c siw_qp_tx.c siw_main.c" ;;
 rxe)	module=rdma_rxe config=CONFIG_RDMA_RXE altered="rxe_recv.c rxe_qp.c rxe_net.c" ;;
 *)	echo "$usage" >&2; exit 2 ;;
 esac
@@ -30,18 +31,13 @@ base=$build/kernel/$K
 src=$base/$drv-src
 dir=$build/mod/$K/$name
 
-# Set src, the folder of the source, and version. The tree of a kernel that is built here has the
-# source of siw.
+# Set src, the folder of the source, and version.
 built=
 case "$K" in
 debug|kcsan)	built=1 ;;
 esac
 if [ -n "$built" ]; then
 	"$fetch" "$K"
-	if [ "$name" = siw ]; then
-		ls "$base/root/lib/modules/$("$fetch" --release "$K")"/kernel/drivers/infiniband/sw/siw/siw.ko*
-		exit
-	fi
 	src=$kdir/drivers/infiniband/sw/$drv
 	version=$("$fetch" --release "$K")
 else
@@ -78,23 +74,25 @@ unpack() {
 }
 
 [ -n "$built" ] || [ "$(cat "$src/.version" 2>/dev/null)" = "$version" ] || unpack
-# The alteration is NAME.sed, or the folder NAME with a patch and further files.
-own=$top/selftests/vm/$name
-[ "$name" = "$drv" ] || version="$version $(cat "$own.sed" "$own"/* 2>/dev/null | cksum)"
+# The alterations are DRIVER.sed, and of a variant NAME.sed, or the folder NAME with a patch and further
+# files.
+own=$top/selftests/vm/$name all=$top/selftests/vm/$drv.sed
+version="$version $(cat "$all" "$own.sed" "$own"/* 2>/dev/null | cksum)"
 
 alter() {
 	cd "$dir"
+	[ ! -e "$all" ] || sed -i -f "$all" $altered
 	if [ -d "$own" ]; then
 		cp "$own"/*.[ch] .
 		patch -s -p1 <"$own/$drv.patch"
-	else
+	elif [ "$name" != "$drv" ]; then
 		sed -i -f "$own.sed" $altered
 	fi
 }
 
 if [ ! -e "$dir/$module.ko" ] || [ "$(cat "$dir/.version" 2>/dev/null)" != "$version" ]; then
 	cp "$src"/*.[ch] "$src/Makefile" "$dir/"
-	[ "$name" = "$drv" ] || (alter)
+	(alter)
 	if ! nice "$top/selftests/vm/kmake.sh" "$K" M="$dir" "$config=m" modules \
 		>"$dir/build.log" 2>&1; then
 		grep -E 'error|Error' "$dir/build.log" | head -n 20 >&2
