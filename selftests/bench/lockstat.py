@@ -42,6 +42,11 @@ SCOPE = {
     "devs_lock": "machine", "users_lock": "machine", "domains_idle": "machine",
     "devs_spin": "machine", "tell_lock": "machine", "link_lock": "machine",
     "self_lock": "machine",
+    # Streams, which are not measured here; messages do not take those that are shared.
+    "&ss->account": "socket", "&ss->told_lock": "socket", "&ss->tx_mutex": "socket",
+    "&ss->rx_mutex": "socket",
+    "&conn->lock": "stream", "&conn->dial_lock": "stream", "&l->lock": "listener", "&sn->use_lock": "namespace",
+    "&sn->conns_lock": "namespace", "&hosts->lock": "namespace", "hold_lock": "machine", "stream_lock": "machine",
 }
 SHARED = ("address", "namespace", "device", "machine")
 

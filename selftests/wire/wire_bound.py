@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A peer that sends to a full socket whatever the congestion map says."""
+import ctypes
 import errno
 import socket
 import struct
 import threading
 import time
 
-from lab import check, equal, eventually
-from wire_ack import OURS_ONLY, modern
+from lab import Deadline, SLOW, check, equal, eventually
+from wire_ack import OURS_ONLY, frame, modern
 from wirelib import INFO6_RECV, MIB, case, counters, drops, info, setting
 
 BOUND = 16 * MIB
 BYTES = MIB // 2
 MANY = 48
+SO_ATTACH_FILTER = 26
 MESSAGES = [struct.pack('>I', i) * (BYTES // 4) for i in range(MANY)]
 
 
@@ -101,17 +103,50 @@ def bound_used(c):
     """A connection that waits for the reader is not ended as an idle one. Those of earlier cases are,
     so nothing is counted."""
     f = Flood(c, 60000, lambda c: modern(c, 'server'))
-    # Long enough for a slow guest to write, and looked at each second
-    setting(c, 'connection_idle_ms', 8000, 600000)
+    # A connection that has carried nothing yet would end soon.
+    f.p.send(4000, f.other.port, b'first')
+    f.other.expect(b'first')
+    # Long enough for a slow guest to write, and looked at eight times
+    setting(c, 'connection_idle_ms', int(8000 * SLOW), 600000)
     f.write_all()
     eventually(f.is_held, 'the path waits', 30)
     setting(c, 'connection_idle_ms', 300, 600000)
-    time.sleep(2.5)                         # the next look, and five times as long as it may be idle
+    # The next look, and five times as long as it may be idle
+    time.sleep(SLOW + 1.5)
     setting(c, 'connection_idle_ms', 0, 600000)
     f.expect_all()
     f.other.expect(b'behind', seconds=10.0)
     f.p.sync()
     equal(f.lost(), 0, 'messages dropped')
+
+
+def deaf(s):
+    """TCP of the socket gets no segment with payload any more, and acknowledges none. What it sends is
+    acknowledged by others."""
+    code = ((0x80, 0, 0, 0), (0x25, 0, 1, 70), (0x06, 0, 0, 0), (0x06, 0, 0, 0xffffffff))
+    prog = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *i) for i in code))
+    s.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER,
+                 struct.pack('@HP', len(code), ctypes.addressof(prog)))
+
+
+@case('wire.busy_peer', stacks=OURS_ONLY)
+def busy_peer(c):
+    """A peer that sends, and whose TCP acknowledges nothing as its host is busy, is not dead: it would
+    be reset. When it does not send either, it is."""
+    setting(c, 'heartbeat_interval_ms', int(700 * SLOW), 1000)
+    p, r = modern(c, 'server'), c.rds()
+    p.send(4000, r.port, b'first')
+    r.expect(b'first')
+    frame(p, 'the acknowledgement')
+    deaf(p.conn.s)
+    r.send(b'not acknowledged', p.addr, 4000)
+    end, n = Deadline(4), 0
+    while not end.over():
+        p.send(4000, r.port, b'%d' % n)
+        r.expect(b'%d' % n)
+        n += 1
+        time.sleep(0.05)
+    p.conn.wait_closed(8)
 
 
 @case('wire.bound_drops', stacks=OURS_ONLY)

@@ -7,7 +7,7 @@ import struct
 import time
 
 from lab import Deadline, Fail, SLOW, check, equal, eventually
-from wire_ack import OURS_ONLY
+from wire_ack import OURS_ONLY, left
 from wirelib import INFO6_SEND, MAP_BYTES, ROLES, SOL_RDS, case, drops, gen, info, npaths, queued
 
 RDS_PEER_TIMEOUT = 9000
@@ -107,6 +107,7 @@ def report_gone(c, role, family):
     r, s, t = limit(c.rds(family=family), 600), c.rds(family=family), limit(c.rds(family=family), 60000)
     r.send(b'arrives', p.addr, 4000)
     p.expect(data=b'arrives')
+    left(c, p, 0, 'left once the peer has one')
     was = drops(c.net.a).get('unreachable', 0)
     goes(p)
     t.send(b'waits', p.addr, 4000)
