@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Checks that the example in README.md is the file that the tests build and run, that the files and
-# identifiers that the documents name exist, that the diffs of first-change.rst fit the present files,
-# and that lines have at most 100 columns.
+# Checks that the examples in README.md and rds-stream(7) are the files that the tests build and run,
+# that the files and identifiers that the documents name exist, that the diffs of first-change.rst fit
+# the present files, and that lines have at most 100 columns.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 rc=0
@@ -28,6 +28,15 @@ result readme_example "$why"
 why=
 grep -q 'tools\.hello .*rds-hello' selftests/tools/info.sh || why="no case runs rds-hello"
 result readme_example_runs "$why"
+
+# So must that of rds-stream(7), which is the file without its first line.
+sed -n '/^\.EX$/,/^\.EE$/p' tools/man/rds-stream.7 | sed '/^\.E[XE]$/d; s/\\e/\\/g; s/^\\&//' >"$tmp/man.c"
+tail -n +2 tools/examples/stream.c >"$tmp/stream.c"
+why=
+[ -s "$tmp/man.c" ] && cmp -s "$tmp/man.c" "$tmp/stream.c" ||
+	why="rds-stream(7) and tools/examples/stream.c differ"
+grep -q 'tools\.stream_example .*rds-stream' selftests/tools/stream.sh || why="$why; no case runs rds-stream"
+result man_example "$why"
 
 why=
 for doc in Documentation/*.rst; do

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Load and unload a stack inside a guest. RDS_MODS_ours and RDS_MODS_intree have a word
 # "name:srcversion:build-id" for each module, in load order; RDS_MODS_ours_rdma and
-# RDS_MODS_intree_rdma have those for rds_rdma, and for what ours needs, rds_dev. The runner makes
-# the words from the files that it puts into /run/rds/mod/<stack>/; "-" stands for a value that a
-# file does not have.
+# RDS_MODS_intree_rdma have those for rds_rdma, and for ours those of rds_stream, and of rds_dev, which
+# both need. The runner makes the words from the files that it puts into /run/rds/mod/<stack>/; "-"
+# stands for a value that a file does not have.
 
 # stack_files ours|intree: print the words of all modules of the stack
 stack_files() {
@@ -52,7 +52,7 @@ load_stack() {
 	if [ $# = 0 ]; then
 		for _w in $_all; do
 			case "$_w" in
-			rds_rdma:*|rds_dev:*) ;;
+			rds_rdma:*|rds_dev:*|rds_stream:*) ;;
 			*) load_module "$_stack" "$_w" || return 1 ;;
 			esac
 		done
@@ -62,7 +62,7 @@ load_stack() {
 		_found=
 		for _w in $_all; do
 			case "$_want:$_w" in
-			rds_rdma:rds_dev:*) load_module "$_stack" "$_w" || return 1 ;;
+			rds_rdma:rds_dev:*|rds_stream:rds_dev:*) load_module "$_stack" "$_w" || return 1 ;;
 			"$_want:$_want:"*) _found=$_w ;;
 			esac
 		done

@@ -33,6 +33,7 @@ step unit make -s -C "$top/selftests/unit"
 # Each fuzzer runs for two seconds here; make fuzz runs them for longer.
 step fuzz make -s -C "$top/selftests/fuzz" FUZZ_SECONDS="${FUZZ_SECONDS:-2}"
 step model python3 "$top/selftests/model/run.py"
+step rsocket python3 "$top/selftests/stream/preload.py"
 step abi python3 "$top/selftests/abi/abi.py"
 step lint.rules_notice python3 "$here/t_layers.py"
 step lint.emulator_fault python3 "$here/t_splats.py"

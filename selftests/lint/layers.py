@@ -91,6 +91,8 @@ STREAM = "net/rds/stream/"
 APART = ("net/rds/transport/", "net/rds/dev/", STREAM)
 DEVICES = ("net/rds/transport/rdma/", "net/rds/dev/", STREAM)
 OF_DEVICES = r"net/rds/dev(_\w+)?\.h"
+# What streams know of the family, and of nothing else of RDS
+OF_FAMILY = r"net/rds/family\.h"
 
 
 def core(files):
@@ -136,8 +138,9 @@ def check_transport_includes(files):
                 yield f.path, n, "a transport includes %s, but may see <net/rds/*> only" % name
             if name.startswith("rdma/") and not rdma:
                 yield f.path, n, "rdma/ outside the RDMA transport"
+            may = OF_DEVICES + ("|" + OF_FAMILY if f.path.startswith(STREAM) else "")
             if f.path.startswith(("net/rds/dev/", STREAM)) and name.startswith("net/rds/") and \
-                    not re.fullmatch(OF_DEVICES, name):
+                    not re.fullmatch(may, name):
                 yield f.path, n, "devices or streams include <%s>, but name nothing of RDS" % name
 
 

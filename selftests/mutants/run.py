@@ -274,10 +274,10 @@ class Relinked:
     def __init__(self, mutant):
         self.name, self.obj = mutant.name, os.path.join(TREE, mutant.path[:-1] + "o")
         where = os.path.dirname(self.obj)
-        if os.path.basename(where) not in ("tcp", "rdma", "dev"):
+        own = {name: "rds_" + name for name in ("tcp", "rdma", "dev", "stream")}
+        if os.path.basename(where) not in own:
             where = os.path.join(TREE, "net", "rds")
-        self.mod = os.path.join(where, {"tcp": "rds_tcp", "rdma": "rds_rdma", "dev": "rds_dev"}.get(
-            os.path.basename(where), "rds"))
+        self.mod = os.path.join(where, own.get(os.path.basename(where), "rds"))
         self.kdir = subprocess.run([os.path.join(vmconf.VM, "fetch.sh"), "--kdir", KERNEL],
                                    stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
         self.products = [self.obj, self.mod + ".o", self.mod + ".ko"]
@@ -383,7 +383,7 @@ class Builds(threading.Thread):
 
 def identities(name):
     found = []
-    for mod in ("rds", "rds_tcp", "rds_dev", "rds_rdma"):
+    for mod in ("rds", "rds_tcp", "rds_dev", "rds_rdma", "rds_stream"):
         with open(os.path.join(OUT, "ko", name, mod + ".ko"), "rb") as f:
             found.append(vmconf.identity(f.read()))
     return found
@@ -523,7 +523,8 @@ def own_fields(line):
     """The fields of a case line that boots guests for each patch (two guests, icount, words on the
     kernel's command line, or RDMA); None for others, which inguest.py runs."""
     field = fields(line)
-    own = field and (field[1] == "2" or not field[3].isdigit() or "/rdma" in field[6])
+    own = field and (field[1] == "2" or not field[3].isdigit() or
+                     re.search("/(rdma|stream)", field[6]))
     return field if own else None
 
 
@@ -531,8 +532,12 @@ def own_command(command, case):
     """
     The command of a line with run.sh, reduced to the test that the case belongs to, over IPv4. The
     line need not have this test: a patch can name a line with one guest, which costs less than one
-    with two. For dma.faults, which belongs to each test, messages do.
+    with two. For dma.faults, which belongs to each test, messages do. The programs of streams take
+    names of cases.
     """
+    named = re.match(r"stream\.\w+_v[46]\.(\w+)$", case)
+    if named and re.search(r"selftests/stream/(basic|hostile)\.sh ", command):
+        return "RDS_ARGS=%s %s" % (named.group(1), command)
     word = re.match(r"rdma\.([a-z]+)", "rdma.msg" if case == "dma.faults" else case)
     head = re.match(r"(.*selftests/rdma/run\.sh \w+ [\w-]+) (.*)", command)
     if not head or not word:
