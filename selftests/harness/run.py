@@ -4,7 +4,7 @@
 
 Environment: KERNEL as for selftests/vm/run.py; CASES selects lines by the beginning of their names;
 HARNESS_ONLY=K, on kernel K, leaves out the lines that also run on other kernels; RDS_SHARD=N
-selects the quarter N modulo 4 of the expectations, and those in EVERY_TIME; after RDS_UNTIL no line
+selects the sixth N modulo 6 of the expectations, and those in EVERY_TIME; after RDS_UNTIL no line
 begins, and the lines left have failed.
 """
 
@@ -22,7 +22,7 @@ VM = os.path.join(TOP, "selftests", "vm")
 sys.path.insert(0, VM)
 import vmconf  # noqa: E402  pylint: disable=wrong-import-position
 
-QUARTERS = 4
+SIXTHS = 6
 # Lines that run in every shard: a failure that comes once, one that comes again, one that is final,
 # splats that are accepted in a guest of in-tree modules only, and a splat in a batch
 EVERY_TIME = ("h-once", "h-twice", "h-splat-once", "h-intree-cache", "hb-notok+hb-warn+hb-fine")
@@ -54,7 +54,7 @@ def expectations(kernel):
             if not ln.startswith(("h-", "hb-")):
                 continue
             name, want, how, regexes = (p.strip() for p in ln.split("|", 3))
-            if shard and n % QUARTERS != int(shard) % QUARTERS and name not in EVERY_TIME:
+            if shard and n % SIXTHS != int(shard) % SIXTHS and name not in EVERY_TIME:
                 continue
             kernels = {runs[n] for n in name.split("+")}
             if not kernels <= {"all", kernel} or (only_debug and kernel not in kernels):

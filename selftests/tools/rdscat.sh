@@ -138,25 +138,27 @@ rdscat_patience() {
 	fi
 }
 
-# unacked: the sender's namespace has an RDS connection with unacknowledged bytes
-unacked() {
-	$A ss -tnH state established '( sport = :16385 or dport = :16385 )' |
-		awk '$2 > 0 { f = 1 } END { exit !f }'
+# stuck: the sender's namespace has an RDS connection that has sent bytes again, unacknowledged. Bytes
+# that were under way when the link began to lose packets are acknowledged before they are sent again.
+stuck() {
+	$A ss -tnoH state established '( sport = :16385 or dport = :16385 )' |
+		grep -q 'timer:(on,[^,]*,[1-9]'
 }
 
 # cut_part: feed a part of the input to a link that loses all packets, and destroy the connection
-# when bytes are unacknowledged. The link works again before the rest of the part is sent.
+# when bytes are stuck. The link works again before the rest of the part is sent, and after the
+# receiver's end is destroyed, which would else be that of the sender's next connection.
 cut_part() {
 	tc -n A qdisc add dev veth0 root netem loss 100%
 	cat "$T/part" >&4 &
 	_feed=$!
-	if wait_for 20 unacked; then
+	if wait_for 20 stuck; then
 		_n=$($A ss -KtnH dst 10.0.0.2 '( sport = :16385 or dport = :16385 )' |
 			awk '$3 > 0' | wc -l)
 		[ "$_n" -eq 0 ] || _resets=$((_resets + 1))
 	fi
-	tc -n A qdisc del dev veth0 root
 	$B ss -KtnH dst 10.0.0.1 '( sport = :16385 or dport = :16385 )' >/dev/null
+	tc -n A qdisc del dev veth0 root
 	wait $_feed
 }
 
