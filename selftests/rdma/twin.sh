@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # twin.sh rxe|siw: two users of one device, rds_rdma and rds_twin.ko. Each has its listeners, its
-# connections and its keys; neither reaches the memory of the other, and either ends while the other
-# goes on. In a line of two guests the twins of both talk to each other.
+# connections and its keys; neither reaches the memory of the other, attempts of one do not wait for
+# those of the other, and either ends while the other goes on. In a line of two guests the twins of
+# both talk to each other.
 . selftests/lib/lib.sh
 . selftests/rdma/rdma.sh
 
@@ -84,6 +85,27 @@ key_of_twin() {
 	return $_rc
 }
 
+# first_message ADDRESS: RDS answers a message at an own address to which it has no connection yet
+first_message() { "$RDS_BIN/rds-probe" ping 1 "$RDS_SELF4" "$1" $((10000 * slow)); }
+ask() { echo "$*" >"$twin/ask"; }
+
+# A connection of RDS comes up while the twin has more attempts at a silent peer than the 64 with
+# places and 256 slow ones: they ask before RDS does, and some still wait when RDS has its answer.
+apart() {
+	_retries=$(cat /proc/sys/net/ipv4/tcp_syn_retries)
+	ip addr add 192.168.60.71/24 dev rds0 && ip addr add 192.168.60.72/24 dev rds0 &&
+		rdma_silent && rdma_ready 192.168.60.71 192.168.60.72 && first_message 192.168.60.71 || return 1
+	# At its end siw waits for TCP: 7 s.
+	echo 2 >/proc/sys/net/ipv4/tcp_syn_retries
+	ask "$RDS_SELF4" 10.77.0.1 400 && first_message 192.168.60.72
+	_rc=$?
+	_waits=$(cat "$twin/ask")
+	echo "# $_waits attempts of the twin wait"
+	ask 0
+	echo "$_retries" >/proc/sys/net/ipv4/tcp_syn_retries
+	[ $_rc = 0 ] && [ "$_waits" -gt 0 ]
+}
+
 # The twin comes and goes while RDS has traffic.
 rds_goes_on() {
 	traffic &
@@ -125,6 +147,7 @@ one_guest() {
 	check twin.key_of_rds key_of_rds
 	check twin.key_of_twin key_of_twin
 	check twin.traffic traffic
+	check twin.apart apart
 	check twin.twin_goes_on twin_goes_on
 	check twin.device_goes device_goes
 	check twin.close twin close $port
@@ -153,7 +176,7 @@ twin_again() {
 	return $_rc
 }
 
-_sum=21
+_sum=22
 [ -z "${RDS_SELF4:-}" ] || _sum=6
 plan $((1 + _sum + $(rdma_left_plan)))
 rdma_up "$dev" tcp-first && ok twin.up || { not_ok twin.up "see above"; exit 1; }

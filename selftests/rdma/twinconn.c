@@ -3,14 +3,21 @@
  * Connections of the second user of devices: one frame each way.  The end that
  * dials sends a number, the other end answers with its complement.
  *
+ * The parameter ask takes "LOCAL PEER N", of IPv4: N attempts at a peer that
+ * does not answer begin, and stay until "0" ends all of them.  Those that fail
+ * keep their places until then.  It shows how many wait in the line.
+ *
  * Ownership: a connection belongs to the call that dials it, and one that was
- * accepted to close_work, which its end queues; it is freed in .gone.
+ * accepted to close_work, which its end queues.  What the parameter ask begins
+ * belongs to it, in twin_asking.  Each is freed in .gone.
  *
  * Locks: twin_conn.lock (spin, bh) guards posts against the end; twin_lock
- * (spin, bh) guards the list of accepted connections, and rds_dev_id.lock may
- * be taken under it.
+ * (spin, bh) guards the lists of connections, and rds_dev_id.lock may be taken
+ * under it.
  */
+#include <linux/inet.h>
 #include <linux/list.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
@@ -23,6 +30,7 @@
 #define WAIT	(20 * HZ)
 #define TRIES	4
 #define NUMBER	0x7477696e7477696eULL
+#define ASK_PORT	7782
 
 /* What becomes of a connection, told to who waits */
 #define TWIN_UP		BIT(0)
@@ -48,6 +56,7 @@ struct twin_conn {
 atomic_t twin_in_handler = ATOMIC_INIT(0);
 static DEFINE_SPINLOCK(twin_lock);
 static LIST_HEAD(twin_accepted);
+static LIST_HEAD(twin_asking);
 static atomic_t nr_conns = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(conns_idle);
 
@@ -445,13 +454,115 @@ int twin_talk(const struct in6_addr *laddr, const struct in6_addr *peer,
 	return err;
 }
 
+/* ---- attempts that nobody answers */
+
+static int ask_once(struct rds_dev_domain *dom, const struct rds_dev_laddr *la,
+		    const struct in6_addr *peer)
+{
+	struct twin_conn *conn = conn_new(dom, la, peer);
+
+	if (!conn)
+		return -ENOMEM;
+	spin_lock_bh(&twin_lock);
+	list_add_tail(&conn->node, &twin_asking);
+	spin_unlock_bh(&twin_lock);
+	if (!conn_own(conn))
+		return -ENETDOWN;
+	return rds_dev_id_dial(&conn->id, ASK_PORT, 0);
+}
+
+static int ask_many(const struct in6_addr *laddr, const struct in6_addr *peer,
+		    unsigned int n)
+{
+	struct rds_dev_laddr la = { .net = &init_net, .addr = *laddr };
+	struct rds_dev_domain *dom = rds_dev_by_laddr(&twin, &la);
+	int err = 0;
+
+	if (!dom)
+		return -ENODEV;
+	while (n-- && !err)
+		err = ask_once(dom, &la, peer);
+	rds_dev_domain_put(dom);
+	return err;
+}
+
+/* The last one, so that those in the line end before they get a place */
+static struct twin_conn *last_asking(void)
+{
+	struct twin_conn *conn = NULL;
+
+	spin_lock_bh(&twin_lock);
+	if (!list_empty(&twin_asking))
+		conn = list_last_entry(&twin_asking, struct twin_conn, node);
+	spin_unlock_bh(&twin_lock);
+	return conn;
+}
+
+static void conns_wait(void)
+{
+	wait_event(conns_idle, !atomic_read(&nr_conns));
+}
+
+static void asking_end(void)
+{
+	struct twin_conn *conn;
+
+	while ((conn = last_asking()))
+		conn_close(conn);
+}
+
+static bool v4_parse(const char *text, struct in6_addr *addr)
+{
+	__be32 v4;
+
+	if (!in4_pton(text, -1, (u8 *)&v4, -1, NULL))
+		return false;
+	ipv6_addr_set_v4mapped(v4, addr);
+	return true;
+}
+
+static int ask_set(const char *val, const struct kernel_param *kp)
+{
+	struct in6_addr local, peer;
+	char a[16], b[16];
+	unsigned int n;
+
+	if (sysfs_streq(val, "0")) {
+		asking_end();
+		conns_wait();
+		return 0;
+	}
+	if (sscanf(val, "%15s %15s %u", a, b, &n) != 3 ||
+	    !v4_parse(a, &local) || !v4_parse(b, &peer))
+		return -EINVAL;
+	return ask_many(&local, &peer, n);
+}
+
+static int ask_get(char *buf, const struct kernel_param *kp)
+{
+	const struct twin_conn *conn;
+	unsigned int n = 0;
+
+	spin_lock_bh(&twin_lock);
+	list_for_each_entry(conn, &twin_asking, node)
+		n += READ_ONCE(conn->id.place) == RDS_DEV_PLACE_WAITS;
+	spin_unlock_bh(&twin_lock);
+	return sysfs_emit(buf, "%u\n", n);
+}
+
+static const struct kernel_param_ops ask_ops = { .set = ask_set,
+						 .get = ask_get };
+module_param_cb(ask, &ask_ops, NULL, 0600);
+MODULE_PARM_DESC(ask, "attempts that nobody answers, and how many wait");
+
 void twin_conns_end(void)
 {
 	struct twin_conn *conn;
 
+	asking_end();
 	spin_lock_bh(&twin_lock);
 	list_for_each_entry(conn, &twin_accepted, node)
 		conn_fail(conn);
 	spin_unlock_bh(&twin_lock);
-	wait_event(conns_idle, !atomic_read(&nr_conns));
+	conns_wait();
 }

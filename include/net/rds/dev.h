@@ -108,7 +108,7 @@ struct rds_dev_laddr {
 /**
  * enum rds_dev_place - whether an attempt may be dialled (admit.c)
  * @RDS_DEV_PLACE_NONE: it has not asked
- * @RDS_DEV_PLACE_WAITS: it waits in the line of its device
+ * @RDS_DEV_PLACE_WAITS: it waits in the line of its user at its device
  * @RDS_DEV_PLACE_HAS: it has a place
  * @RDS_DEV_PLACE_SLOW: it goes on without, as it takes long
  * @RDS_DEV_PLACE_OVER: it is established or ends, and gets none
@@ -124,8 +124,8 @@ enum rds_dev_place {
 };
 
 /**
- * struct rds_dev_admit - which attempts of a device are dialled; admit.c has
- * the rules.  All is under @lock
+ * struct rds_dev_admit - which attempts of a user at a device are dialled;
+ * admit.c has the rules.  All is under @lock
  * @lock: spin, bh
  * @line: attempts that wait for a place, by rds_dev_id.admit_node
  * @nr: attempts that have a place
@@ -173,8 +173,9 @@ struct rds_dev_admit {
  * @idle: woken when a connection leaves or need not be waited for any more
  *	(quirks.c), and when @users, @telling, @held, @domains or the users of a
  *	domain change
- * @admit: which attempts are dialled, with a lock of its own (admit.c)
  * @events: handler of the device's events
+ * @admit: which attempts of each user are dialled, with a lock each, by slot,
+ *	of which dev_user.h has the number (admit.c)
  */
 struct rds_dev {
 	struct kref			ref;
@@ -202,8 +203,8 @@ struct rds_dev {
 	unsigned int			max_mrs;
 	unsigned int			users;
 	wait_queue_head_t		idle;
-	struct rds_dev_admit		admit;
 	struct ib_event_handler		events;
+	struct rds_dev_admit		admit[];
 };
 
 /*

@@ -219,9 +219,9 @@ bool rds_dev_id_init(struct rds_dev_id *id, const struct rds_dev_id_ops *ops,
 bool rds_dev_id_own(struct rds_dev_id *id, const void *owner);
 
 /*
- * Dial, when the link is usable and not too many other attempts of the device
- * are under way (admit.c).  0 or a negative errno.  May sleep, and must not
- * overlap with rds_dev_id_end().
+ * Dial, when the link is usable and not too many other attempts of the user at
+ * the device are under way (admit.c).  0 or a negative errno.  May sleep, and
+ * must not overlap with rds_dev_id_end().
  */
 int rds_dev_id_dial(struct rds_dev_id *id, u16 port, u8 tos);
 

@@ -6,7 +6,7 @@
  * begin at once.  The connection managers of both ends handle them one after
  * the other, so most would not be through in their time: they would be thrown
  * away, with what both ends did for them, and dialled again.  So an attempt
- * needs a place of its device from the moment it is dialled until it is
+ * needs a place at its device from the moment it is dialled until it is
  * established or ends.  The others wait in a line, and are dialled in the order
  * in which they came; one that ends leaves the line.  A place that is given
  * back goes to the first of the line, and to no other.
@@ -15,7 +15,13 @@
  * attempt that is not through SLOW_TIME later gives its place back, and
  * goes on without one.  No more than SLOW_MAX do that at a time: where all are
  * slow, as this host or its peers are busy, at most PLACES + SLOW_MAX attempts
- * are under way.
+ * are under way.  The time in the line has no limit: it grows with the number
+ * of attempts in front at such peers.
+ *
+ * Users.  Each user has places, a line and late ids of its own at a device, so
+ * that no attempt waits for those of another user: whoever may open streams
+ * could else keep RDS from dialling, by attempts at a peer that does not
+ * answer.  Within a user, who comes first is dialled first.
  *
  * Requests of peers need no place: each is an attempt that has one at the
  * peer, and its time there passes.
@@ -24,14 +30,18 @@
  * device to answer, nor does any owner of a domain with very many.  This bounds
  * the memory of late ids, which keep their queue pairs and rings.
  *
- * Ownership: rds_dev_id.admit_node is in the line or among the late ids of the
- * device, which refer to the id without a count.  rds_dev_admit_leave() and
- * rds_dev_admit_forget() take it out before the id goes; connect_work, which
- * is queued under the lock, is cancelled after the former.
+ * Ownership: rds_dev_id.admit_node is in the line or among the late ids of its
+ * user at its device, which refer to the id without a count.
+ * rds_dev_admit_leave() and rds_dev_admit_forget() take it out before the id
+ * goes; connect_work, which is queued under the lock, is cancelled after the
+ * former.  The id leaves its domain, which has the slot of the user, after
+ * that.  The use ends when all ids have left, so who gets the slot next finds
+ * an empty line and all places free.
  *
- * Lock: rds_dev_admit.lock (spin, bh) guards the line, the counts, the late ids
- * and their number in a domain, and rds_dev_id.place.  A leaf, but for what
- * queue_work() takes.
+ * Lock: rds_dev_admit.lock (spin, bh), of a user at a device, guards its line,
+ * its counts, its late ids and their number in the domain, and
+ * rds_dev_id.place.  A leaf, but for what queue_work() takes; no two of them
+ * are taken at once.
  */
 #include <linux/hash.h>
 #include <linux/workqueue.h>
@@ -39,8 +49,8 @@
 #include "layer.h"
 
 /*
- * Attempts of a device that are dialled at a time: enough to keep both ends
- * busy, and few enough to be through in SLOW_TIME
+ * Attempts of a user at a device that are dialled at a time: enough to keep
+ * both ends busy, and few enough to be through in SLOW_TIME
  */
 #define PLACES		64
 /*
@@ -67,7 +77,7 @@
 #define LATE_ALL	512
 #define LATE_ALL_REFUSE	1024
 
-void rds_dev_admit_init(struct rds_dev_admit *admit)
+static void init_one(struct rds_dev_admit *admit)
 {
 	unsigned int i;
 
@@ -77,9 +87,23 @@ void rds_dev_admit_init(struct rds_dev_admit *admit)
 		INIT_LIST_HEAD(&admit->late[i]);
 }
 
+void rds_dev_admit_init(struct rds_dev *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < RDS_DEV_SLOTS; i++)
+		init_one(&dev->admit[i]);
+}
+
+/* Constant while the id is entered */
+static struct rds_dev_admit *admit_of(const struct rds_dev_id *id)
+{
+	return &id->dev->admit[id->dom->slot];
+}
+
 bool rds_dev_admit(struct rds_dev_id *id)
 {
-	struct rds_dev_admit *admit = &id->dev->admit;
+	struct rds_dev_admit *admit = admit_of(id);
 	bool has;
 
 	spin_lock_bh(&admit->lock);
@@ -115,7 +139,7 @@ static void pass_on(struct rds_dev_admit *admit)
 
 void rds_dev_admit_leave(struct rds_dev_id *id)
 {
-	struct rds_dev_admit *admit = &id->dev->admit;
+	struct rds_dev_admit *admit = admit_of(id);
 
 	spin_lock_bh(&admit->lock);
 	if (id->place == RDS_DEV_PLACE_WAITS)
@@ -131,7 +155,7 @@ void rds_dev_admit_leave(struct rds_dev_id *id)
 /* The attempt gives its place back, unless too many have done that. */
 static void go_slow(struct rds_dev_id *id)
 {
-	struct rds_dev_admit *admit = &id->dev->admit;
+	struct rds_dev_admit *admit = admit_of(id);
 
 	spin_lock_bh(&admit->lock);
 	if (id->place == RDS_DEV_PLACE_HAS && admit->nr_slow < SLOW_MAX) {
@@ -194,42 +218,46 @@ void rds_dev_id_timer(struct timer_list *t)
 
 /* Late ids, by their owner */
 
-static struct list_head *late_ids(const struct rds_dev_id *id)
+static struct list_head *late_ids(struct rds_dev_admit *admit,
+				  const struct rds_dev_id *id)
 {
-	struct rds_dev_admit *admit = &id->dev->admit;
-
 	return &admit->late[hash_ptr(id->owner, RDS_DEV_LATE_BITS)];
 }
 
 void rds_dev_admit_late(struct rds_dev_id *id)
 {
-	spin_lock_bh(&id->dev->admit.lock);
-	list_add_tail(&id->admit_node, late_ids(id));
+	struct rds_dev_admit *admit = admit_of(id);
+
+	spin_lock_bh(&admit->lock);
+	list_add_tail(&id->admit_node, late_ids(admit, id));
 	id->place = RDS_DEV_PLACE_LATE;
 	id->dom->nr_late++;
-	spin_unlock_bh(&id->dev->admit.lock);
+	spin_unlock_bh(&admit->lock);
 }
 
 void rds_dev_admit_forget(struct rds_dev_id *id)
 {
-	spin_lock_bh(&id->dev->admit.lock);
+	struct rds_dev_admit *admit = admit_of(id);
+
+	spin_lock_bh(&admit->lock);
 	list_del_init(&id->admit_node);
 	if (id->place == RDS_DEV_PLACE_LATE)
 		id->dom->nr_late--;
 	id->place = RDS_DEV_PLACE_OVER;
-	spin_unlock_bh(&id->dev->admit.lock);
+	spin_unlock_bh(&admit->lock);
 }
 
 bool rds_dev_admit_refuses(const struct rds_dev_id *id)
 {
+	struct rds_dev_admit *admit = admit_of(id);
 	const struct rds_dev_id *other;
 	unsigned int n = 0, all;
 
-	spin_lock_bh(&id->dev->admit.lock);
-	list_for_each_entry(other, late_ids(id), admit_node)
+	spin_lock_bh(&admit->lock);
+	list_for_each_entry(other, late_ids(admit, id), admit_node)
 		n += other->owner == id->owner;
 	all = id->dom->nr_late;
-	spin_unlock_bh(&id->dev->admit.lock);
+	spin_unlock_bh(&admit->lock);
 	return n >= (id->accepted ? LATE_REFUSE : LATE_MAX) ||
 	       all >= (id->accepted ? LATE_ALL_REFUSE : LATE_ALL);
 }

@@ -455,7 +455,7 @@ static int dev_add(struct ib_device *ib)
 			  dev_name(&ib->dev), lacks);
 		return -EOPNOTSUPP;
 	}
-	dev = kzalloc_obj(*dev);
+	dev = kzalloc(struct_size(dev, admit, RDS_DEV_SLOTS), GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;
 	dev->props = props;
@@ -471,7 +471,7 @@ static int dev_add(struct ib_device *ib)
 	INIT_LIST_HEAD(&dev->addrs);
 	init_waitqueue_head(&dev->idle);
 	INIT_WORK(&dev->due_work, rds_dev_link_due);
-	rds_dev_admit_init(&dev->admit);
+	rds_dev_admit_init(dev);
 	rds_dev_mr_dev_init(dev);
 	INIT_IB_EVENT_HANDLER(&dev->events, ib, dev_event);
 	ib_register_event_handler(&dev->events);

@@ -20,7 +20,7 @@
  *   rds_dev.lock (spin, bh) > link_lock, address lists of interfaces, routes,
  *   GIDs
  *   link_lock (link.c, spin, bh): a leaf
- *   rds_dev_admit.lock (admit.c, spin, bh): a leaf
+ *   rds_dev_admit.lock (admit.c, spin, bh), of each user at a device: a leaf
  *
  * Notifiers of link.c run under the RTNL.  They take tell_lock, under which the
  * RTNL is never waited for, and spinlocks.  So does the handler of the device's
@@ -198,7 +198,7 @@ static inline void rds_dev_id_queue_connect(struct rds_dev_id *id)
 
 /* admit.c */
 
-void rds_dev_admit_init(struct rds_dev_admit *admit);
+void rds_dev_admit_init(struct rds_dev *dev);
 
 /*
  * Ask for a place to dial @id, which is in WAIT_TURN.  If true, it has one and
