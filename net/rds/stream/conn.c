@@ -17,6 +17,7 @@
 #include <net/rds/dev_user.h>
 
 #include "conn.h"
+#include "list.h"
 #include "listen.h"
 #include "net.h"
 #include "rule.h"
@@ -532,23 +533,22 @@ static bool conn_enter(struct rds_ss_conn *conn)
 		return false;
 	if (atomic_inc_return(&sn->nr_conns) > READ_ONCE(sn->max_conns)) {
 		rds_ss_count(sn, RDS_SS_STAT_stream_limit, 1);
-		atomic_dec(&sn->nr_conns);
-		put_net(sn->net);
-		return false;
+		goto out_nr;
 	}
-	spin_lock_bh(&sn->conns_lock);
-	list_add_tail(&conn->net_node, &sn->conns);
-	spin_unlock_bh(&sn->conns_lock);
-	return true;
+	if (rds_ss_list_conn(conn))
+		return true;
+	rds_ss_count(sn, RDS_SS_STAT_stream_no_memory, 1);
+out_nr:
+	atomic_dec(&sn->nr_conns);
+	put_net(sn->net);
+	return false;
 }
 
 static void conn_leave_net(struct rds_ss_conn *conn)
 {
 	struct rds_ss_net *sn = conn->sn;
 
-	spin_lock_bh(&sn->conns_lock);
-	list_del(&conn->net_node);
-	spin_unlock_bh(&sn->conns_lock);
+	rds_ss_unlist_conn(conn);
 	atomic_dec(&sn->nr_conns);
 	put_net(sn->net);
 }

@@ -73,7 +73,7 @@ struct rds_ss_want {
  * @rcu: see above
  * @id: connection id
  * @sn: namespace, counted
- * @net_node: entry in rds_ss_net.conns
+ * @serial: of the entry in rds_ss_net.conns
  * @sk: socket, counted, or NULL
  * @listener: listener that the request came for, counted, or NULL
  * @queue_node: entry in a queue of @listener, under its lock
@@ -143,7 +143,7 @@ struct rds_ss_conn {
 	struct rcu_head		rcu;
 	struct rds_dev_id	id;
 	struct rds_ss_net	*sn;
-	struct list_head	net_node;
+	u32			serial;
 	struct sock		*sk;
 	struct rds_ss_listener	*listener;
 	struct list_head	queue_node;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Streams of a namespace: /proc/sys/net/rds/stream, counters in
- * /proc/net/rds_stream_stats, and the connections in /proc/net/rds_streams.
+ * Streams of a namespace: /proc/sys/net/rds/stream, and counters in
+ * /proc/net/rds_stream_stats.
  */
 #include <linux/module.h>
 #include <linux/proc_fs.h>
@@ -12,10 +12,8 @@
 #include <net/netns/generic.h>
 
 #include "conn.h"
-#include "listen.h"
+#include "list.h"
 #include "net.h"
-#include "sock.h"
-#include "tcp.h"
 
 #define MAX_CONNS	4096
 #define ORPHAN_MS	10000
@@ -166,138 +164,22 @@ static int stats_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-/* Connections */
-
-static const char *const state_names[RDS_SS_NR_STATES] = {
-	[RDS_SS_CONNECTING]	= "connecting",
-	[RDS_SS_OPEN]		= "open",
-	[RDS_SS_SHUTTING]	= "shutting",
-	[RDS_SS_HALF_OUT]	= "half-out",
-	[RDS_SS_HALF_IN]	= "half-in",
-	[RDS_SS_CLOSING]	= "closing",
-	[RDS_SS_ENDING]		= "ending",
-	[RDS_SS_LEFT]		= "left",
-	[RDS_SS_RESET]		= "reset",
-	[RDS_SS_CLOSED]		= "closed",
-};
-
-/**
- * struct streams_iter - place in /proc/net/rds_streams, which has the head, the
- * connections over RDMA and those that TCP carries
- * @p: namespace
- * @tcp: the place is among the last ones
- */
-struct streams_iter {
-	struct seq_net_private	p;
-	bool			tcp;
-};
-
-/* What is behind a place, or NULL */
-static struct list_head *streams_behind(struct seq_file *seq,
-					const struct list_head *at)
-{
-	struct rds_ss_net *sn = rds_ss_net(seq_file_net(seq));
-	struct streams_iter *iter = seq->private;
-	struct list_head *next = at->next;
-
-	if (next == &sn->conns) {
-		iter->tcp = true;
-		next = sn->tcps.next;
-	}
-	return next == &sn->tcps ? NULL : next;
-}
-
-static void *streams_start(struct seq_file *seq, loff_t *pos)
-	__acquires(&rds_ss_net(seq_file_net(seq))->conns_lock)
-{
-	struct rds_ss_net *sn = rds_ss_net(seq_file_net(seq));
-	struct streams_iter *iter = seq->private;
-	struct list_head *at = &sn->conns;
-	loff_t n;
-
-	spin_lock_bh(&sn->conns_lock);
-	iter->tcp = false;
-	for (n = *pos; n && at; n--)
-		at = streams_behind(seq, at);
-	return at;
-}
-
-static void *streams_next(struct seq_file *seq, void *v, loff_t *pos)
-{
-	++*pos;
-	return streams_behind(seq, v);
-}
-
-static void streams_stop(struct seq_file *seq, void *v)
-	__releases(&rds_ss_net(seq_file_net(seq))->conns_lock)
-{
-	spin_unlock_bh(&rds_ss_net(seq_file_net(seq))->conns_lock);
-}
-
-static u16 local_port(const struct rds_ss_conn *conn)
-{
-	if (conn->active)
-		return READ_ONCE(conn->local_port);
-	return conn->listener ? conn->listener->svc.port : 0;
-}
-
-/* A connection without the locks: each value is one that it had. */
-static void conn_show(struct seq_file *seq, const struct rds_ss_conn *conn)
-{
-	const struct rds_ss_engine *e = &conn->e;
-
-	seq_printf(seq, "%pI6c %u %pI6c %u rdma %s %s %s",
-		   &conn->id.local.addr,
-		   local_port(conn),
-		   &conn->id.remote,
-		   conn->active ? conn->id.port : conn->peer_port,
-		   conn->active ? "out" : "in",
-		   state_names[READ_ONCE(e->state)],
-		   READ_ONCE(e->ours) ? "rds" : "rsocket");
-	seq_printf(seq, " %u %u %u %u %u %u %u\n", READ_ONCE(conn->unread),
-		   READ_ONCE(conn->tx.bytes), READ_ONCE(e->queued),
-		   rds_ss_target_room(&e->target),
-		   (u16)(READ_ONCE(e->flow.limit) - READ_ONCE(e->flow.sent)),
-		   READ_ONCE(e->data), READ_ONCE(e->controls));
-}
-
-static int streams_show(struct seq_file *seq, void *v)
-{
-	struct rds_ss_net *sn = rds_ss_net(seq_file_net(seq));
-	const struct streams_iter *iter = seq->private;
-
-	if (v == &sn->conns)
-		seq_puts(seq, "local port remote port carrier way state peer unread unacked queued room credits data controls\n");
-	else if (iter->tcp)
-		rds_ss_tcp_show(seq, list_entry(v, struct rds_ss_sock,
-						tcp_node));
-	else
-		conn_show(seq, list_entry(v, struct rds_ss_conn, net_node));
-	return 0;
-}
-
-static const struct seq_operations streams_ops = {
-	.start	= streams_start,
-	.next	= streams_next,
-	.stop	= streams_stop,
-	.show	= streams_show,
-};
-
 static int proc_init(struct net *net)
 {
+	int err;
+
 	if (!proc_create_net_single("rds_stream_stats", 0444, net->proc_net,
 				    stats_show, NULL))
 		return -ENOMEM;
-	if (proc_create_net("rds_streams", 0440, net->proc_net, &streams_ops,
-			    sizeof(struct streams_iter)))
-		return 0;
-	remove_proc_entry("rds_stream_stats", net->proc_net);
-	return -ENOMEM;
+	err = rds_ss_list_begin(net);
+	if (err)
+		remove_proc_entry("rds_stream_stats", net->proc_net);
+	return err;
 }
 
 static void proc_exit(struct net *net)
 {
-	remove_proc_entry("rds_streams", net->proc_net);
+	rds_ss_list_end(net);
 	remove_proc_entry("rds_stream_stats", net->proc_net);
 }
 
@@ -316,9 +198,6 @@ static int __net_init rds_ss_net_begin(struct net *net)
 	sn->rdma_ms = RDMA_MS;
 	rds_ss_hosts_init(&sn->hosts);
 	mutex_init(&sn->use_lock);
-	spin_lock_init(&sn->conns_lock);
-	INIT_LIST_HEAD(&sn->conns);
-	INIT_LIST_HEAD(&sn->tcps);
 	sn->stats = alloc_percpu_gfp(struct rds_ss_stats, GFP_KERNEL_ACCOUNT |
 							  __GFP_ZERO);
 	if (!sn->stats)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What streams have per namespace: counters, limits, and the list of
- * connections that /proc/net/rds_streams shows.
+ * What streams have per namespace: counters, limits, and what
+ * /proc/net/rds_streams lists, for which list.h has the rules.
  *
  * Lifetime: as long as the namespace.  Sockets hold it, and so do the
  * connections that outlive their socket, by the reference they have to it.
  *
  * Locks: use_lock (mutex) guards @users, as who uses devices first tells
- * rds_dev so, which sleeps.  conns_lock (spin, bh) guards @conns and @tcps; a
- * leaf.
+ * rds_dev so, which sleeps.  conns_lock (spin, bh) guards @nr_tcps, and what a
+ * reader of @conns and @tcps has found; xa_lock of these is taken inside.
  */
 #ifndef _RDS_STREAM_NET_H
 #define _RDS_STREAM_NET_H
 
 #include <linux/atomic.h>
-#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/spinlock.h>
+#include <linux/xarray.h>
 #include <net/net_namespace.h>
 
 #include "hosts.h"
@@ -72,10 +72,12 @@ struct rds_ss_stats {
  * @sysctl: sysctl net/rds/stream
  * @use_lock: guards @users
  * @users: sockets that can have listeners or connections
- * @conns_lock: guards @conns
- * @conns: all connections, by rds_ss_conn.net_node
- * @tcps: sockets with connections that TCP carries, by rds_ss_sock.tcp_node
- * @nr_tcps: length of @tcps, at most @max_conns: others are not listed
+ * @conns_lock: see above
+ * @conns: all connections, by rds_ss_conn.serial
+ * @next_conn: serial to be given next in @conns; under its xa_lock
+ * @tcps: sockets with connections that TCP carries, by rds_ss_sock.serial
+ * @next_tcp: the same in @tcps
+ * @nr_tcps: sockets in @tcps, at most @max_conns: others are not listed
  * @rule: sysctl auto; carriers of sockets of AF_INET and AF_INET6: 0 TCP, 1 as
  *	the rule says, 2 RDMA
  * @rdma_ms: sysctl rdma_ms; time that an attempt over RDMA has before TCP takes
@@ -93,8 +95,10 @@ struct rds_ss_net {
 	struct mutex			use_lock;
 	unsigned int			users;
 	spinlock_t			conns_lock;
-	struct list_head		conns;
-	struct list_head		tcps;
+	struct xarray			conns;
+	u32				next_conn;
+	struct xarray			tcps;
+	u32				next_tcp;
 	unsigned int			nr_tcps;
 	u8				rule;
 	unsigned int			rdma_ms;

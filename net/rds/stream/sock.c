@@ -297,7 +297,6 @@ void rds_ss_sock_setup(struct sock *sk)
 	spin_lock_init(&ss->told_lock);
 	mutex_init(&ss->tx_mutex);
 	mutex_init(&ss->rx_mutex);
-	INIT_LIST_HEAD(&ss->tcp_node);
 	INIT_DELAYED_WORK(&ss->rule_work, rds_ss_rule_work);
 	rds_ss_net_use(ss->sn, true);
 }

@@ -90,7 +90,9 @@ struct rds_ss_peek {
  * @user_timeout: TCP_USER_TIMEOUT, in ms
  * @carrier: see enum rds_ss_carrier; changed under the socket lock
  * @tcp: TCP socket that carries the stream or may come to, or NULL; see tcp.h
- * @tcp_node: entry in rds_ss_net.tcps if @tcp has, or begins, a connection
+ * @tcp_begun: calls of listen() of @tcp under way; under its lock
+ * @serial: of an entry in rds_ss_net.tcps, if @listed
+ * @listed: @tcp has, or begins, a connection that is listed; under conns_lock
  * @counted: there is, or was, a connection by @tcp; under conns_lock
  * @told_lock: guards @told, and sk_err of both sockets while it changes with it
  * @told: sk_err is a copy of that of @tcp
@@ -128,7 +130,9 @@ struct rds_ss_sock {
 	unsigned int			user_timeout;
 	enum rds_ss_carrier		carrier;
 	struct socket			*tcp;
-	struct list_head		tcp_node;
+	int				tcp_begun;
+	u32				serial;
+	bool				listed;
 	bool				counted;
 	spinlock_t			told_lock;
 	bool				told;

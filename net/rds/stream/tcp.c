@@ -5,14 +5,13 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/poll.h>
-#include <linux/seq_file.h>
 #include <linux/tcp.h>
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
 #include <net/rds/dev_port.h>
 
-#include "net.h"
+#include "list.h"
 #include "sock.h"
 #include "tcp.h"
 
@@ -74,6 +73,22 @@ static void tcp_hook(struct sock *sk, bool above)
 		sk->sk_error_report = tcp_report;
 	}
 	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/*
+ * TCP reports to the socket above unless it listens, or is about to, as what it
+ * accepts are copies, which may go to listeners of others if this one ends
+ * before accept().  @begun: by how many the calls of listen() change that are
+ * under way.
+ */
+static void tcp_hook_right(struct rds_ss_sock *ss, int begun)
+{
+	struct sock *sk = ss->tcp->sk;
+
+	lock_sock(sk);
+	ss->tcp_begun += begun;
+	tcp_hook(sk, !ss->tcp_begun && sk->sk_state != TCP_LISTEN);
+	release_sock(sk);
 }
 
 /* An error is told once: who has read one of both takes the other off. */
@@ -238,46 +253,21 @@ void rds_ss_tcp_carries(struct rds_ss_sock *ss)
 }
 
 /*
- * There is, or will be, a connection: it is listed, as far as there is room.
+ * There is, or will be, a connection.  The socket may have listened before.
  * Rules of a firewall may ask for the user of the file.
  */
 static void tcp_enter(struct rds_ss_sock *ss)
 {
-	struct rds_ss_net *sn = ss->sn;
-	struct sock *sk = ss->tcp->sk;
-
 	if (ss->sk.sk_socket)
 		WRITE_ONCE(ss->tcp->file, ss->sk.sk_socket->file);
-	lock_sock(sk);
-	/* It may have listened before. */
-	if (sk->sk_state != TCP_LISTEN)
-		tcp_hook(sk, true);
-	release_sock(sk);
-	spin_lock_bh(&sn->conns_lock);
-	if (!ss->counted)
-		rds_ss_count(sn, ss->accepted ?
-					 RDS_SS_STAT_stream_tcp_accepted :
-					 RDS_SS_STAT_stream_tcp_connects, 1);
-	ss->counted = true;
-	if (list_empty(&ss->tcp_node) &&
-	    sn->nr_tcps < READ_ONCE(sn->max_conns)) {
-		list_add_tail(&ss->tcp_node, &sn->tcps);
-		sn->nr_tcps++;
-	}
-	spin_unlock_bh(&sn->conns_lock);
+	tcp_hook_right(ss, 0);
+	rds_ss_list_tcp(ss);
 }
 
 static void tcp_leave(struct rds_ss_sock *ss)
 {
-	struct sock *sk = ss->tcp->sk;
-
-	spin_lock_bh(&ss->sn->conns_lock);
-	if (!list_empty(&ss->tcp_node)) {
-		list_del_init(&ss->tcp_node);
-		ss->sn->nr_tcps--;
-	}
-	spin_unlock_bh(&ss->sn->conns_lock);
-	tcp_hook(sk, false);
+	rds_ss_unlist_tcp(ss);
+	tcp_hook(ss->tcp->sk, false);
 	ss->tcp->file = NULL;
 }
 
@@ -501,17 +491,12 @@ int rds_ss_tcp_listen(struct socket *sock, int backlog)
 		return err;
 	WRITE_ONCE(ss->tcp->file, sock->file);
 	tcp_follow(ss);
-	/*
-	 * What TCP accepts are copies, and may go to listeners of others if
-	 * this one ends before accept().
-	 */
-	tcp_hook(ss->tcp->sk, false);
+	tcp_hook_right(ss, 1);
 	err = kernel_listen(ss->tcp, backlog);
 	/* For SO_ACCEPTCONN */
 	if (!err)
 		WRITE_ONCE(sock->sk->sk_state, TCP_LISTEN);
-	/* Who dials meanwhile has seen that TCP does not listen. */
-	tcp_hook(ss->tcp->sk, err);
+	tcp_hook_right(ss, -1);
 	return err;
 }
 
@@ -587,52 +572,4 @@ int rds_ss_tcp_getsockopt(struct rds_ss_sock *ss, int level, int optname,
 			  char __user *optval, int __user *optlen)
 {
 	return sock_common_getsockopt(ss->tcp, level, optname, optval, optlen);
-}
-
-/* What is seen of it */
-
-static const char *state_name(int state)
-{
-	switch (state) {
-	case TCP_SYN_SENT:
-	case TCP_SYN_RECV:
-		return "connecting";
-	case TCP_ESTABLISHED:
-		return "open";
-	case TCP_CLOSE_WAIT:
-		return "half-in";
-	case TCP_FIN_WAIT1:
-	case TCP_FIN_WAIT2:
-		return "half-out";
-	case TCP_CLOSE:
-		return "closed";
-	default:
-		return "closing";
-	}
-}
-
-static void show_end(struct seq_file *seq, const struct sock *sk, bool peer)
-{
-	const struct inet_sock *inet = inet_sk(sk);
-	struct in6_addr addr;
-
-	if (sk->sk_family == AF_INET6)
-		addr = peer ? sk->sk_v6_daddr : sk->sk_v6_rcv_saddr;
-	else
-		ipv6_addr_set_v4mapped(peer ? inet->inet_daddr :
-					      inet->inet_rcv_saddr, &addr);
-	seq_printf(seq, "%pI6c %u ", &addr,
-		   peer ? be16_to_cpu(inet->inet_dport) : inet->inet_num);
-}
-
-/* Without the lock of the socket: each value is one that it had. */
-void rds_ss_tcp_show(struct seq_file *seq, const struct rds_ss_sock *ss)
-{
-	const struct sock *sk = ss->tcp->sk;
-
-	show_end(seq, sk, false);
-	show_end(seq, sk, true);
-	seq_printf(seq, "tcp %s %s - - - - - - - -\n",
-		   ss->accepted ? "in" : "out",
-		   state_name(READ_ONCE(sk->sk_state)));
 }

@@ -15,8 +15,8 @@
  * Errors: rds_ss_sock.told is set when sk_err of the socket above is a copy of
  * TCP's, for SO_ERROR.  Who has read one of them takes the other off, under
  * told_lock, a leaf.  TCP finds the socket above by its wait queue, which
- * sk_callback_lock guards.  While it listens, TCP does not report here: what it
- * accepts are copies, and may outlive this module.
+ * sk_callback_lock guards.  While it listens, or is about to, TCP does not
+ * report here: what it accepts are copies, and may outlive this module.
  *
  * Locks: the lock of the socket above, then that of the TCP socket.  A call of
  * TCP that waits is made without the former.
@@ -28,8 +28,6 @@
 #include <linux/sockptr.h>
 
 #include "sock.h"
-
-struct seq_file;
 
 /* Whether TCP carries the stream, which stays so.  Any context. */
 static inline bool rds_ss_by_tcp(const struct rds_ss_sock *ss)
@@ -90,8 +88,5 @@ int rds_ss_tcp_setsockopt(struct rds_ss_sock *ss, int level, int optname,
 			  sockptr_t optval, unsigned int optlen);
 int rds_ss_tcp_getsockopt(struct rds_ss_sock *ss, int level, int optname,
 			  char __user *optval, int __user *optlen);
-
-/* A line of /proc/net/rds_streams; rds_ss_net.conns_lock is held. */
-void rds_ss_tcp_show(struct seq_file *seq, const struct rds_ss_sock *ss);
 
 #endif
