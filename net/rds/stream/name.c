@@ -8,8 +8,10 @@
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/route.h>
+#include <net/xfrm.h>
 #include <rdma/rdma_cm.h>
 
+#include "inet.h"
 #include "net.h"
 #include "sock.h"
 
@@ -97,15 +99,47 @@ void rds_ss_name_cm(struct rds_ss_name *name, const struct sockaddr_storage *ss)
 		read_in6((const void *)ss, sizeof(struct sockaddr_in6), name);
 }
 
-static int route4(struct net *net, const struct rds_ss_name *to,
+/* The flow that a connection of TCP would be */
+static void flow4(const struct rds_ss_sock *ss, const struct rds_ss_name *to,
+		  const struct in6_addr *from, struct flowi4 *fl4)
+{
+	const struct sock *sk = &ss->sk;
+
+	memset(fl4, 0, sizeof(*fl4));
+	flowi4_init_output(fl4, READ_ONCE(sk->sk_bound_dev_if),
+			   READ_ONCE(sk->sk_mark),
+			   RT_TOS(rds_ss_inet_tos(ss, &to->addr)),
+			   RT_SCOPE_UNIVERSE, IPPROTO_TCP, 0,
+			   to->addr.s6_addr32[3],
+			   rds_ss_name_any(from) ? 0 : from->s6_addr32[3],
+			   cpu_to_be16(to->port), 0, sk->sk_uid);
+}
+
+static void flow6(const struct rds_ss_sock *ss, const struct rds_ss_name *to,
+		  const struct in6_addr *from, struct flowi6 *fl6)
+{
+	const struct sock *sk = &ss->sk;
+
+	memset(fl6, 0, sizeof(*fl6));
+	fl6->flowi6_oif = to->scope ?: READ_ONCE(sk->sk_bound_dev_if);
+	fl6->flowi6_mark = READ_ONCE(sk->sk_mark);
+	fl6->flowi6_proto = IPPROTO_TCP;
+	fl6->flowi6_uid = sk->sk_uid;
+	fl6->flowlabel = ip6_make_flowinfo(rds_ss_inet_tos(ss, &to->addr), 0);
+	fl6->daddr = to->addr;
+	if (!rds_ss_name_any(from))
+		fl6->saddr = *from;
+	fl6->fl6_dport = cpu_to_be16(to->port);
+}
+
+static int route4(const struct rds_ss_sock *ss, const struct rds_ss_name *to,
 		  struct in6_addr *from)
 {
-	struct flowi4 fl4 = {
-		.daddr = to->addr.s6_addr32[3],
-		.saddr = rds_ss_name_any(from) ? 0 : from->s6_addr32[3],
-	};
-	struct rtable *rt = ip_route_output_key(net, &fl4);
+	struct flowi4 fl4;
+	struct rtable *rt;
 
+	flow4(ss, to, from, &fl4);
+	rt = __ip_route_output_key(ss->sn->net, &fl4);
 	if (IS_ERR(rt))
 		return PTR_ERR(rt);
 	ipv6_addr_set_v4mapped(fl4.saddr, from);
@@ -113,18 +147,14 @@ static int route4(struct net *net, const struct rds_ss_name *to,
 	return 0;
 }
 
-static int route6(struct net *net, const struct rds_ss_name *to,
+static int route6(const struct rds_ss_sock *ss, const struct rds_ss_name *to,
 		  struct in6_addr *from)
 {
-	struct flowi6 fl6 = {
-		.daddr = to->addr,
-		.flowi6_oif = to->scope,
-	};
 	struct dst_entry *dst;
+	struct flowi6 fl6;
 
-	if (!rds_ss_name_any(from))
-		fl6.saddr = *from;
-	dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
+	flow6(ss, to, from, &fl6);
+	dst = ip6_dst_lookup_flow(ss->sn->net, NULL, &fl6, NULL);
 	if (IS_ERR(dst))
 		return PTR_ERR(dst);
 	*from = fl6.saddr;
@@ -133,55 +163,71 @@ static int route6(struct net *net, const struct rds_ss_name *to,
 }
 
 /*
- * Whether no gateway is between the local address @from and @to; as TCP would
- * go there.
+ * The route of a flow, counted, or NULL if a policy of IPsec, of the host or of
+ * the TCP socket, has something to say of it.  @dst is taken over.
  */
-static bool near4(const struct sock *sk, const struct rds_ss_name *to,
+static struct dst_entry *plain(const struct rds_ss_sock *ss,
+			       struct dst_entry *dst, const struct flowi *fl)
+{
+	dst = xfrm_lookup(ss->sn->net, dst, fl, ss->tcp->sk, 0);
+	if (IS_ERR(dst))
+		return NULL;
+	if (!dst_xfrm(dst))
+		return dst;
+	dst_release(dst);
+	return NULL;
+}
+
+/*
+ * Whether neither a gateway nor IPsec is between the local address @from and
+ * @to; as TCP would go there.
+ */
+static bool near4(const struct rds_ss_sock *ss, const struct rds_ss_name *to,
 		  const struct in6_addr *from)
 {
-	struct flowi4 fl4 = {
-		.daddr = to->addr.s6_addr32[3],
-		.saddr = from->s6_addr32[3],
-		.flowi4_oif = READ_ONCE(sk->sk_bound_dev_if),
-		.flowi4_mark = READ_ONCE(sk->sk_mark),
-	};
-	struct rtable *rt = ip_route_output_key(sock_net(sk), &fl4);
+	struct dst_entry *dst;
+	struct flowi4 fl4;
+	struct rtable *rt;
 	bool near;
 
+	flow4(ss, to, from, &fl4);
+	rt = __ip_route_output_key(ss->sn->net, &fl4);
 	if (IS_ERR(rt))
 		return false;
+	dst = plain(ss, &rt->dst, flowi4_to_flowi(&fl4));
+	if (!dst)
+		return false;
+	rt = (struct rtable *)dst;
 	/* That to an address of this host may have a gateway of its prefix. */
 	near = rt->rt_type == RTN_LOCAL ||
 	       (rt->rt_type == RTN_UNICAST && !rt->rt_gw_family);
-	ip_rt_put(rt);
+	dst_release(dst);
 	return near;
 }
 
-static bool near6(const struct sock *sk, const struct rds_ss_name *to,
+static bool near6(const struct rds_ss_sock *ss, const struct rds_ss_name *to,
 		  const struct in6_addr *from)
 {
-	struct flowi6 fl6 = {
-		.daddr = to->addr,
-		.saddr = *from,
-		.flowi6_oif = to->scope ?: READ_ONCE(sk->sk_bound_dev_if),
-		.flowi6_mark = READ_ONCE(sk->sk_mark),
-	};
 	struct dst_entry *dst;
+	struct flowi6 fl6;
 	bool near;
 
-	dst = ip6_dst_lookup_flow(sock_net(sk), NULL, &fl6, NULL);
-	if (IS_ERR(dst))
+	flow6(ss, to, from, &fl6);
+	if (ip6_dst_lookup(ss->sn->net, ss->tcp->sk, &dst, &fl6))
+		return false;
+	dst = plain(ss, dst, flowi6_to_flowi(&fl6));
+	if (!dst)
 		return false;
 	near = !(((struct rt6_info *)dst)->rt6i_flags & RTF_GATEWAY);
 	dst_release(dst);
 	return near;
 }
 
-bool rds_ss_name_near(const struct sock *sk, const struct rds_ss_name *to,
-		      const struct in6_addr *from)
+bool rds_ss_name_near(const struct rds_ss_sock *ss,
+		      const struct rds_ss_name *to, const struct in6_addr *from)
 {
-	return ipv6_addr_v4mapped(&to->addr) ? near4(sk, to, from) :
-					       near6(sk, to, from);
+	return ipv6_addr_v4mapped(&to->addr) ? near4(ss, to, from) :
+					       near6(ss, to, from);
 }
 
 /*
@@ -191,18 +237,17 @@ bool rds_ss_name_near(const struct sock *sk, const struct rds_ss_name *to,
 int rds_ss_name_route(struct rds_ss_sock *ss, const struct rds_ss_name *to,
 		      struct rds_dev_laddr *la)
 {
-	struct net *net = ss->sn->net;
 	struct in6_addr from = ss->local.addr;
 	int err;
 
 	memset(la, 0, sizeof(*la));
-	la->net = net;
+	la->net = ss->sn->net;
 	la->scope = to->scope ?: ss->local.scope;
 	if (rds_ss_name_any(&to->addr))
 		return -EADDRNOTAVAIL;
 	if (rds_ss_name_any(&from))
-		err = ipv6_addr_v4mapped(&to->addr) ? route4(net, to, &from) :
-						     route6(net, to, &from);
+		err = ipv6_addr_v4mapped(&to->addr) ? route4(ss, to, &from) :
+						     route6(ss, to, &from);
 	else
 		err = ipv6_addr_v4mapped(&to->addr) ==
 				      ipv6_addr_v4mapped(&from) ?

@@ -99,7 +99,7 @@ bool rds_ss_rule_tries(struct rds_ss_sock *ss, const struct rds_ss_name *to)
 	    rds_ss_name_route(ss, to, &la))
 		return false;
 	return has_device(&la, &ss->sk) &&
-	       rds_ss_name_near(&ss->sk, to, &la.addr) &&
+	       rds_ss_name_near(ss, to, &la.addr) &&
 	       rds_ss_host_ask(&ss->sn->hosts, &to->addr) !=
 		       RDS_SS_HOST_IS_SILENT;
 }

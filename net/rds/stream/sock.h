@@ -206,7 +206,8 @@ int rds_ss_name_write(const struct rds_ss_sock *ss,
 		      const struct rds_ss_name *name, struct sockaddr *to);
 int rds_ss_name_route(struct rds_ss_sock *ss, const struct rds_ss_name *to,
 		      struct rds_dev_laddr *la);
-bool rds_ss_name_near(const struct sock *sk, const struct rds_ss_name *to,
+bool rds_ss_name_near(const struct rds_ss_sock *ss,
+		      const struct rds_ss_name *to,
 		      const struct in6_addr *from);
 bool rds_ss_name_any(const struct in6_addr *addr);
 void rds_ss_name_cm(struct rds_ss_name *name,
