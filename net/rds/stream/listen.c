@@ -3,6 +3,8 @@
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <net/inet_sock.h>
+#include <net/l3mdev.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
@@ -33,17 +35,34 @@ void rds_ss_listener_put(struct rds_ss_listener *l)
 /* Requests */
 
 /*
+ * Whether peers reach the listener at an interface, by the rules of TCP for
+ * SO_BINDTODEVICE, which may be set at any time, and for VRFs
+ */
+static bool listener_is_at(const struct rds_ss_listener *l,
+			   const struct rds_dev_laddr *at)
+{
+	int master = l3mdev_master_ifindex_by_index(at->net, at->ifindex);
+
+	lockdep_assert_held(&l->lock);
+	return inet_sk_bound_dev_eq(at->net,
+				    READ_ONCE(l->sk->sk_bound_dev_if),
+				    master ?: at->ifindex,
+				    master ? at->ifindex : 0);
+}
+
+/*
  * Have the id own the request, and give it a place in the backlog: both or
  * neither, as the listener may end the connection from then on.
  */
 static bool listener_enter(struct rds_ss_listener *l, struct rds_ss_conn *conn)
 {
-	bool room, good;
+	bool room, good, here;
 
 	spin_lock_bh(&conn->id.lock);
 	spin_lock(&l->lock);
+	here = l->sk && listener_is_at(l, &conn->id.local);
 	room = l->sk && l->nr < l->backlog;
-	good = room && rds_dev_id_own(&conn->id, conn);
+	good = here && room && rds_dev_id_own(&conn->id, conn);
 	if (good) {
 		l->nr++;
 		list_add_tail(&conn->queue_node, &l->half);
@@ -55,6 +74,8 @@ static bool listener_enter(struct rds_ss_listener *l, struct rds_ss_conn *conn)
 	spin_unlock_bh(&conn->id.lock);
 	if (!room)
 		rds_ss_count(l->sn, RDS_SS_STAT_stream_backlog_full, 1);
+	else if (!here)
+		rds_ss_count(l->sn, RDS_SS_STAT_stream_wrong_device, 1);
 	return good;
 }
 

@@ -32,6 +32,7 @@ struct ctl_table_header;
 	_(stream_connect_failed)	\
 	_(stream_reset)		\
 	_(stream_backlog_full)	\
+	_(stream_wrong_device)	\
 	_(stream_limit)		\
 	_(stream_no_memory)	\
 	_(stream_grown)		\
