@@ -15,6 +15,7 @@ rds-probe = $(if $(shell grep -lE '$(2)' $(srctree)/include/$(1) 2>/dev/null),-D
 rds-probes := $(call rds-probe,linux/skbuff.h,\<skb_splice_from_iter\>,RDS_HAVE_SKB_SPLICE)
 rds-probes += $(call rds-probe,linux/net.h,struct proto_accept_arg,RDS_HAVE_ACCEPT_ARG)
 rds-probes += $(call rds-probe,linux/net.h,\<SOCK_CUSTOM_SOCKOPT\>,RDS_HAVE_CUSTOM_SOCKOPT)
+rds-probes += $(call rds-probe,linux/net.h,\<splice_eof\>,RDS_HAVE_SPLICE_EOF)
 rds-probes += $(call rds-probe,linux/socket.h,struct sockaddr_unsized,RDS_HAVE_SOCKADDR_UNSIZED)
 rds-probes += $(call rds-probe,linux/uio.h,\<iov_iter_extract_pages\>,RDS_HAVE_EXTRACT_PAGES)
 rds-probes += $(call rds-probe,linux/sysctl.h,int proc_handler.const struct,RDS_HAVE_CONST_CTL_TABLE)

@@ -4,11 +4,7 @@
 
 #include_next <linux/net.h>
 
-/*
- * The head of a function for &proto_ops.accept, and what its last parameters
- * say: flags, and whether the kernel accepts.  Newer kernels put both into a
- * struct.
- */
+/* &proto_ops.accept: its head, and what its last parameters say */
 #ifdef RDS_HAVE_ACCEPT_ARG
 #define RDS_ACCEPT(name)						\
 	int name(struct socket *sock, struct socket *newsock,		\
@@ -36,5 +32,14 @@ static inline bool rds_custom_sockopt(struct socket *sock)
 	return false;
 #endif
 }
+
+/* &proto_ops.splice_eof, in a table of calls and as TCP has it */
+#ifdef RDS_HAVE_SPLICE_EOF
+#define RDS_SPLICE_EOF(fn)	.splice_eof = (fn),
+#define rds_splice_eof(ops)	((ops)->splice_eof)
+#else
+#define RDS_SPLICE_EOF(fn)
+#define rds_splice_eof(ops)	((void (*)(struct socket *))NULL)
+#endif
 
 #endif

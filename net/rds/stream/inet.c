@@ -435,6 +435,7 @@ static const struct proto_ops inet_stream_calls = {
 	.getsockopt	= inet_stream_getsockopt,
 	.sendmsg	= rds_ss_sendmsg,
 	.recvmsg	= rds_ss_recvmsg,
+	RDS_SPLICE_EOF(rds_ss_splice_eof)
 	.set_rcvlowat	= rds_ss_set_rcvlowat,
 	.mmap		= sock_no_mmap,
 };
@@ -456,6 +457,7 @@ static const struct proto_ops inet6_stream_calls = {
 	.getsockopt	= inet_stream_getsockopt,
 	.sendmsg	= rds_ss_sendmsg,
 	.recvmsg	= rds_ss_recvmsg,
+	RDS_SPLICE_EOF(rds_ss_splice_eof)
 	.set_rcvlowat	= rds_ss_set_rcvlowat,
 	.mmap		= sock_no_mmap,
 };

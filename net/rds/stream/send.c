@@ -307,3 +307,26 @@ int rds_ss_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	rds_ss_conn_put(conn);
 	return sent < 0 ? sk_stream_error(sk, msg->msg_flags, sent) : sent;
 }
+
+/*
+ * Implements &proto_ops.splice_eof: what sendfile() has sent with MSG_MORE is
+ * all, as the file ends before it has sent what it was asked for.
+ */
+void rds_ss_splice_eof(struct socket *sock)
+{
+	struct rds_ss_sock *ss = rds_ss_sk(sock->sk);
+	struct rds_ss_conn *conn;
+
+	if (rds_ss_by_tcp(ss)) {
+		if (rds_splice_eof(READ_ONCE(ss->tcp->ops)))
+			rds_splice_eof(READ_ONCE(ss->tcp->ops))(ss->tcp);
+		return;
+	}
+	conn = rds_ss_sock_conn(ss);
+	if (!conn)
+		return;
+	mutex_lock(&ss->tx_mutex);
+	send_tune(ss, conn, READ_ONCE(ss->cork));
+	mutex_unlock(&ss->tx_mutex);
+	rds_ss_conn_put(conn);
+}

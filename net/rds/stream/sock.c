@@ -226,6 +226,7 @@ static const struct proto_ops rds_ss_ops = {
 	.recvmsg	= rds_ss_recvmsg,
 	.set_rcvlowat	= rds_ss_set_rcvlowat,
 	.mmap		= sock_no_mmap,
+	RDS_SPLICE_EOF(rds_ss_splice_eof)
 };
 
 bool rds_ss_memory_free(const struct sock *sk, int wake)

@@ -258,6 +258,7 @@ int rds_ss_setsockopt(struct socket *sock, int level, int optname,
 		      sockptr_t optval, unsigned int optlen);
 int rds_ss_getsockopt(struct socket *sock, int level, int optname,
 		      char __user *optval, int __user *optlen);
+void rds_ss_splice_eof(struct socket *sock);
 
 /* An option of the socket that is above TCP's, if there is one */
 typedef int rds_ss_setsockopt_fn(struct socket *sock, int level, int optname,
