@@ -260,7 +260,8 @@ int rds_ss_setsockopt_both(struct socket *sock, int level, int optname,
 		own(sock, level, optname, optval, optlen);
 	if (err || ours || level == SOL_RDMA_STREAM)
 		return err;
-	if (!tcp && !rds_ss_by_rule(ss))
+	/* TCP may have taken over while the call waited for the socket. */
+	if (!rds_ss_by_rule(ss) && !rds_ss_by_tcp(ss))
 		return 0;
 	return rds_ss_tcp_setsockopt(ss, level, optname, optval, optlen);
 }
