@@ -46,106 +46,6 @@ static struct rds_ss_conn *conn_of(struct rds_dev_id *id)
 	return container_of(id, struct rds_ss_conn, id);
 }
 
-/* The socket */
-
-struct sock *rds_ss_conn_sk(const struct rds_ss_conn *conn)
-{
-	lockdep_assert_held(&conn->lock);
-	if (!conn->sk || conn->left ||
-	    rcu_access_pointer(rds_ss_sk(conn->sk)->conn) != conn)
-		return NULL;
-	return conn->sk;
-}
-
-void rds_ss_conn_unread(struct rds_ss_conn *conn)
-{
-	u32 bytes = 0;
-
-	lockdep_assert_held(&conn->lock);
-	if (rds_ss_may_read(conn->e.state))
-		bytes = rds_ss_halves_unread(&conn->e.halves);
-	WRITE_ONCE(conn->unread, bytes);
-}
-
-void rds_ss_conn_news(struct rds_ss_conn *conn, const struct rds_ss_news *news)
-{
-	struct sock *sk = rds_ss_conn_sk(conn);
-
-	lockdep_assert_held(&conn->lock);
-	rds_ss_conn_unread(conn);
-	if (news->bytes) {
-		rds_ss_count(conn->sn, RDS_SS_STAT_stream_bytes_in,
-			     news->bytes);
-		rds_ss_count(conn->sn, RDS_SS_STAT_stream_messages_in, 1);
-	}
-	if (!sk)
-		return;
-	if (news->end) {
-		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | RCV_SHUTDOWN);
-		sk->sk_state_change(sk);
-		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
-	} else if (news->bytes) {
-		sk->sk_data_ready(sk);
-	}
-}
-
-void rds_ss_conn_space(struct rds_ss_conn *conn)
-{
-	struct sock *sk = rds_ss_conn_sk(conn);
-
-	if (sk)
-		sk->sk_write_space(sk);
-}
-
-void rds_ss_conn_tell(const struct rds_ss_conn *conn, struct sock *sk)
-{
-	u8 shut = sk->sk_shutdown;
-
-	lockdep_assert_held(&conn->lock);
-	if (conn->broken)
-		WRITE_ONCE(sk->sk_err, conn->broken);
-	if (conn->broken || (conn->closed && !conn->up))
-		shut = SHUTDOWN_MASK;
-	else if (conn->e.peer_done || conn->closed)
-		shut |= RCV_SHUTDOWN;
-	WRITE_ONCE(sk->sk_shutdown, shut);
-	/* As with TCP a program may still shut what its peer has closed. */
-	if (conn->closed && shut == SHUTDOWN_MASK)
-		/* Pairs with connect(), which resets the error. */
-		smp_store_release(&sk->sk_state, TCP_CLOSE);
-	else if (conn->up)
-		WRITE_ONCE(sk->sk_state, TCP_ESTABLISHED);
-}
-
-/* The connection is over for the socket. */
-static void conn_report(struct rds_ss_conn *conn)
-{
-	struct sock *sk = rds_ss_conn_sk(conn);
-
-	lockdep_assert_held(&conn->lock);
-	if (!sk || rds_ss_rule_failed(rds_ss_sk(sk), conn))
-		return;
-	rds_ss_conn_tell(conn, sk);
-	if (conn->broken)
-		sk_error_report(sk);
-	sk->sk_state_change(sk);
-	sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_HUP);
-}
-
-bool rds_ss_conn_own(struct rds_ss_conn *conn, struct sock *sk)
-{
-	u32 bytes = rds_ss_mem_bytes(conn);
-
-	lockdep_assert_held(&conn->lock);
-	sock_hold(sk);
-	conn->sk = sk;
-	if (!bytes || rds_ss_charge(conn, bytes, conn->charged))
-		return true;
-	conn->sk = NULL;
-	sock_put(sk);
-	return false;
-}
-
 /* The end */
 
 void rds_ss_conn_close(struct rds_ss_conn *conn, int err)
@@ -194,6 +94,20 @@ static void conn_hangup(struct rds_ss_conn *conn)
 		conn->broken = shut ? EPIPE : ECONNRESET;
 }
 
+/*
+ * The connection broke, on this host or on the way.  As with TCP what has come
+ * can be read before the error.  If all was said before, what breaks then does
+ * not count.
+ */
+static void conn_broke(struct rds_ss_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	if (conn->e.state == RDS_SS_LEFT || conn->e.state == RDS_SS_CLOSED)
+		conn->broken = 0;
+	else
+		rds_ss_on(&conn->e, RDS_SS_EV_HANGUP);
+}
+
 /* All messages that came before the end have been received. */
 static void conn_over(struct rds_ss_conn *conn)
 {
@@ -203,16 +117,21 @@ static void conn_over(struct rds_ss_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	if (conn->hangup)
 		conn_hangup(conn);
-	else if (!rds_ss_on(&conn->e, RDS_SS_EV_FAIL) &&
-		 conn->e.state != RDS_SS_RESET)
-		/* All was said before that; what breaks then does not count. */
-		conn->broken = 0;
+	else
+		conn_broke(conn);
 	rds_ss_conn_unread(conn);
 	if (conn->broken)
 		rds_ss_count(conn->sn, conn->up ? reset : failed, 1);
 	rds_ss_tx_end(conn);
 	conn->closed = true;
-	conn_report(conn);
+	rds_ss_conn_report(conn);
+}
+
+static void conn_tell_over(struct rds_ss_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	conn_over(conn);
+	spin_unlock_bh(&conn->lock);
 }
 
 static void conn_close_work(struct work_struct *work)
@@ -234,14 +153,18 @@ static void conn_close_work(struct work_struct *work)
 	cancel_delayed_work_sync(&conn->clock_work);
 	cancel_delayed_work_sync(&conn->nudge_work);
 	cancel_delayed_work_sync(&conn->cork_work);
-	spin_lock_bh(&conn->lock);
-	conn_over(conn);
-	spin_unlock_bh(&conn->lock);
+	if (conn->up)
+		conn_tell_over(conn);
 	if (!rds_dev_id_is_late(&conn->id))
 		rds_ss_post_free(conn);
 	if (conn->listener)
 		rds_ss_listener_lost(conn);
+	kref_get(&conn->ref);
 	rds_dev_id_release(&conn->id);
+	/* Of an attempt: the socket may dial again from its port. */
+	if (!conn->up)
+		conn_tell_over(conn);
+	rds_ss_conn_put(conn);
 }
 
 static void conn_late_work(struct work_struct *work)
@@ -303,8 +226,6 @@ void rds_ss_conn_tune(struct rds_ss_conn *conn, bool nodelay, bool cork)
 
 void rds_ss_conn_leave(struct rds_ss_conn *conn, bool now)
 {
-	unsigned long time = msecs_to_jiffies(READ_ONCE(conn->sn->orphan_ms));
-
 	spin_lock_bh(&conn->lock);
 	if (!conn->up || now) {
 		rds_ss_conn_close(conn, 0);
@@ -312,11 +233,19 @@ void rds_ss_conn_leave(struct rds_ss_conn *conn, bool now)
 		rds_ss_tune(&conn->e, true, false);
 		rds_ss_on(&conn->e, RDS_SS_EV_CLOSE);
 		rds_ss_pump(conn);
-		if (!conn->closing)
-			queue_delayed_work(rds_ss_wq, &conn->late_work, time);
 	}
 	spin_unlock_bh(&conn->lock);
 	rds_ss_pumped(conn);
+}
+
+void rds_ss_conn_orphan(struct rds_ss_conn *conn)
+{
+	unsigned long time = msecs_to_jiffies(READ_ONCE(conn->sn->orphan_ms));
+
+	spin_lock_bh(&conn->lock);
+	if (!conn->closing)
+		queue_delayed_work(rds_ss_wq, &conn->late_work, time);
+	spin_unlock_bh(&conn->lock);
 }
 
 /* Functions of &rds_dev_id_ops */
@@ -386,6 +315,9 @@ static int conn_prepare(struct rds_dev_id *id)
 
 	if (err == -ENOMEM || err == -ENOBUFS || err == -ENOSPC)
 		rds_ss_count(conn->sn, RDS_SS_STAT_stream_no_memory, 1);
+	/* The registrar was not up in time, and a program would try again. */
+	if (err == -EAGAIN)
+		err = -ENETDOWN;
 	conn->prepared = -err;
 	return err;
 }

@@ -238,10 +238,11 @@ bool rds_ss_conn_own(struct rds_ss_conn *conn, struct sock *sk);
 void rds_ss_conn_close(struct rds_ss_conn *conn, int err);
 
 /*
- * The program has closed the socket: what is queued is sent, as long as
- * orphan_ms allows.  @now: it is not.
+ * The program has closed the socket: what is queued is sent.  @now: it is not.
+ * _orphan: and waits for that no more, so it has orphan_ms left.
  */
 void rds_ss_conn_leave(struct rds_ss_conn *conn, bool now);
+void rds_ss_conn_orphan(struct rds_ss_conn *conn);
 
 /*
  * A post was refused: fail the id, which nobody may do under conn->lock.  To be
@@ -270,8 +271,12 @@ void rds_ss_conn_tune(struct rds_ss_conn *conn, bool nodelay, bool cork);
 /* Memory is short: have a writer that polls look again in 200 ms. */
 void rds_ss_conn_again(struct rds_ss_conn *conn);
 
-/* Bring the state of the socket up to date.  conn->lock is held. */
+/*
+ * Bring the state of the socket up to date.  _report: the connection is over;
+ * who waits is woken.  conn->lock is held.
+ */
 void rds_ss_conn_tell(const struct rds_ss_conn *conn, struct sock *sk);
+void rds_ss_conn_report(struct rds_ss_conn *conn);
 
 /* keep.c */
 void rds_ss_clock_work(struct work_struct *work);

@@ -25,11 +25,15 @@ void rds_ss_port_again(struct rds_ss_sock *ss)
 {
 	if (!ss->bound || ss->port || !ss->local.port)
 		return;
-	if (rds_dev_port_hold(ss->sn->net, &ss->local.addr, ss->local.scope,
-			      ss->sk.sk_ipv6only, &ss->local.port, &ss->port)) {
-		memset(&ss->local, 0, sizeof(ss->local));
-		ss->bound = false;
-	}
+	if (!rds_dev_port_hold(ss->sn->net, &ss->local.addr, ss->local.scope,
+			       ss->sk.sk_ipv6only, &ss->local.port, &ss->port))
+		return;
+	ss->port = NULL;
+	/* That of TCP stays, and TCP carries what is dialled from there. */
+	if (rds_ss_by_rule(ss))
+		return;
+	memset(&ss->local, 0, sizeof(ss->local));
+	ss->bound = false;
 }
 
 static int bind_to(struct rds_ss_sock *ss, struct rds_ss_name *name)
@@ -127,13 +131,18 @@ static struct rds_ss_conn *attempt_new(struct rds_ss_sock *ss,
 	return ERR_PTR(-ENETDOWN);
 }
 
-/* An attempt that ends meanwhile waits for this. */
+/*
+ * An attempt that ends meanwhile waits for this.  What cannot be dialled, as
+ * the port is in use by now, has that as its error.
+ */
 static void attempt_dial(struct rds_ss_conn *conn, u16 port, u8 tos)
 {
 	int err;
 
 	mutex_lock(&conn->dial_lock);
 	err = rds_dev_id_dial(&conn->id, port, tos);
+	if (err)
+		conn->prepared = -err;
 	mutex_unlock(&conn->dial_lock);
 	if (err)
 		rds_dev_id_fail(&conn->id, RDS_DEV_WHY_DIAL);

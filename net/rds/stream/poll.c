@@ -37,11 +37,15 @@ static __poll_t poll_read(struct rds_ss_sock *ss, struct rds_ss_conn *conn)
 static __poll_t poll_write(struct sock *sk, const struct rds_ss_conn *conn)
 {
 	/* A write that fails does not wait, either. */
-	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
-	    !rds_ss_may_queue(READ_ONCE(conn->e.state)) ||
+	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN)
+		return EPOLLOUT | EPOLLWRNORM;
+	/* Its end, with the error, wakes. */
+	if (rds_ss_conn_fails(conn))
+		return 0;
+	if (!rds_ss_may_queue(READ_ONCE(conn->e.state)) ||
 	    rds_ss_writeable(sk, conn))
 		return EPOLLOUT | EPOLLWRNORM;
-	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	rds_ss_no_space(sk);
 	/* Pairs with the barrier of the one who makes room. */
 	smp_mb__after_atomic();
 	return rds_ss_writeable(sk, conn) ? EPOLLOUT | EPOLLWRNORM : 0;

@@ -24,7 +24,11 @@ static int send_error(struct sock *sk, struct rds_ss_conn *conn, bool sent)
 	lockdep_assert_held(&conn->lock);
 	if (sk->sk_err)
 		return sent ? -EPIPE : sock_error(sk);
-	if (sk->sk_shutdown & SEND_SHUTDOWN || conn->closing)
+	if (sk->sk_shutdown & SEND_SHUTDOWN)
+		return -EPIPE;
+	if (rds_ss_conn_fails(conn))
+		return -EAGAIN;
+	if (conn->closing)
 		return -EPIPE;
 	if (!conn->up)
 		return -EAGAIN;
@@ -70,7 +74,7 @@ static int send_queue(struct rds_ss_conn *conn, struct rds_ss_chunk *c,
 {
 	lockdep_assert_held(&conn->lock);
 	if (!rds_ss_append(&conn->e, bytes))
-		return -EPIPE;
+		return rds_ss_conn_fails(conn) ? -EAGAIN : -EPIPE;
 	rds_ss_tx_commit(conn, c, bytes);
 	rds_ss_pump(conn);
 	return 0;
@@ -178,14 +182,17 @@ static ssize_t send_some(struct sock *sk, struct rds_ss_conn *conn,
 static bool may_go_on(struct sock *sk, const struct rds_ss_conn *conn)
 {
 	if (READ_ONCE(sk->sk_err) ||
-	    READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
-	    READ_ONCE(conn->closing) ||
-	    !rds_ss_may_queue(READ_ONCE(conn->e.state)))
-		return READ_ONCE(sk->sk_state) != TCP_SYN_SENT ||
-		       READ_ONCE(conn->closing);
+	    READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN)
+		return true;
+	if (rds_ss_conn_fails(conn))
+		return false;
+	if (READ_ONCE(conn->closing))
+		return true;
+	if (!rds_ss_may_queue(READ_ONCE(conn->e.state)))
+		return READ_ONCE(sk->sk_state) != TCP_SYN_SENT;
 	if (rds_ss_writeable(sk, conn))
 		return true;
-	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	rds_ss_no_space(sk);
 	/* Pairs with the barrier of the one who makes room. */
 	smp_mb__after_atomic();
 	return rds_ss_writeable(sk, conn);
@@ -208,7 +215,7 @@ static int wait_room(struct sock *sk, struct rds_ss_conn *conn, long *timeo)
 	long left;
 
 	if (!*timeo) {
-		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		rds_ss_no_space(sk);
 		/* There may be room by now, which poll() would wait for. */
 		sk->sk_write_space(sk);
 		return -EAGAIN;
@@ -230,7 +237,7 @@ static int wait_memory(struct sock *sk, struct rds_ss_conn *conn, long *timeo)
 	long time = min_t(long, *timeo, 2 + get_random_u32() % (HZ / 5)), left;
 
 	if (!*timeo) {
-		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		rds_ss_no_space(sk);
 		rds_ss_conn_again(conn);
 		return -EAGAIN;
 	}

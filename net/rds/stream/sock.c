@@ -181,8 +181,10 @@ int rds_ss_release(struct socket *sock)
 	conn = rds_ss_sock_conn(rds_ss_sk(sk));
 	if (conn && lingers(sk))
 		linger(sk, conn);
-	if (conn)
+	if (conn) {
+		rds_ss_conn_orphan(conn);
 		rds_ss_conn_put(conn);
+	}
 	lock_sock(sk);
 	close_end(sk, rds_ss_sk(sk));
 	release_sock(sk);
@@ -224,9 +226,9 @@ static const struct proto_ops rds_ss_ops = {
 	.getsockopt	= rds_ss_getsockopt,
 	.sendmsg	= rds_ss_sendmsg,
 	.recvmsg	= rds_ss_recvmsg,
+	RDS_SPLICE_EOF(rds_ss_splice_eof)
 	.set_rcvlowat	= rds_ss_set_rcvlowat,
 	.mmap		= sock_no_mmap,
-	RDS_SPLICE_EOF(rds_ss_splice_eof)
 };
 
 bool rds_ss_memory_free(const struct sock *sk, int wake)
@@ -249,7 +251,11 @@ static struct proto rds_ss_proto = {
 
 void rds_ss_sock_destruct(struct sock *sk)
 {
-	/* Linux 6.1 allows SO_RESERVE_MEM for any socket with an account. */
+	/*
+	 * Linux 6.1 allows SO_RESERVE_MEM for any socket with an account, under
+	 * another lock than ours.  All else is given back by now.
+	 */
+	sk->sk_forward_alloc = sk->sk_reserved_mem;
 	if (sk->sk_forward_alloc > 0)
 		__sk_mem_reclaim(sk, sk->sk_forward_alloc);
 	WARN_ON_ONCE(sk->sk_wmem_queued);

@@ -188,12 +188,21 @@ static inline bool rds_ss_writeable(const struct sock *sk,
 				       sk_stream_is_writeable(sk));
 }
 
+/* Who finds no room is woken when there is some, and gets SIGIO. */
+void rds_ss_no_space(struct sock *sk);
+
 /* Bytes that can be read */
 static inline u32 rds_ss_sock_unread(const struct rds_ss_sock *ss,
 				     const struct rds_ss_conn *conn)
 {
 	return READ_ONCE(ss->peek.bytes) + READ_ONCE(conn->unread);
 }
+
+/*
+ * It has failed, and tells the error at its end, which a writer waits for: TCP
+ * says the error first.  Any context.
+ */
+bool rds_ss_conn_fails(const struct rds_ss_conn *conn);
 
 /* Bytes of a half at most, by SO_RCVBUF */
 u32 rds_ss_sock_max_half(const struct sock *sk);
@@ -249,6 +258,7 @@ int rds_ss_listen(struct socket *sock, int backlog);
 RDS_ACCEPT(rds_ss_accept);
 int rds_ss_set_rcvlowat(struct sock *sk, int val);
 int rds_ss_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+void rds_ss_splice_eof(struct socket *sock);
 int rds_ss_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		   int flags);
 __poll_t rds_ss_poll(struct file *file, struct socket *sock,
@@ -258,7 +268,6 @@ int rds_ss_setsockopt(struct socket *sock, int level, int optname,
 		      sockptr_t optval, unsigned int optlen);
 int rds_ss_getsockopt(struct socket *sock, int level, int optname,
 		      char __user *optval, int __user *optlen);
-void rds_ss_splice_eof(struct socket *sock);
 
 /* An option of the socket that is above TCP's, if there is one */
 typedef int rds_ss_setsockopt_fn(struct socket *sock, int level, int optname,
