@@ -6,12 +6,14 @@ auto.py rxe|siw OWN PEER PLAIN FAR: OWN and PEER are addresses of the device in 
 on-link in the namespace "plain", which has no device; FAR is behind it. Prints a result for each case.
 Durations are judged where the guest's clock counts instructions.
 """
+import contextlib
 import ctypes
 import errno
 import os
 import select
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -331,6 +333,36 @@ class Cases:
         quick(took, 0.02)
         want(stat("stream_rdma_failed") + stat("stream_rdma_late"), failed, "attempts")
 
+    def silent_policy(self):
+        """Where a rule or IPsec has TCP of a user go another way, or none, RDMA is not tried."""
+        self.tries_rdma()
+        host, ip = another(self.plain, 6), ["ip", "-6" if ":" in self.plain else "-4"]
+        tried = stat("stream_rdma_late") + stat("stream_rdma_failed")
+        with changed(ip + ["rule"], ["pref", "10", "uidrange", "4242-4242", "prohibit"]):
+            s = Thread(lambda: opened_as(4242, host)).done()
+            want(s.connect_ex((host, 9)), errno.EACCES, "connect() of a user that may not")
+        every = "::/0" if ":" in host else "0.0.0.0/0"
+        with changed(["ip", "xfrm", "policy"], ["dir", "out", "src", every, "dst", host],
+                     ["tmpl", "proto", "esp", "mode", "transport"]):
+            s = opened(host)
+            s.setblocking(False)
+            want(s.connect_ex((host, 9)), errno.EINPROGRESS, "connect() by IPsec")
+            want(carrier(s), TCP, "carrier of what IPsec is to protect")
+        want(stat("stream_rdma_late") + stat("stream_rdma_failed"), tried, "attempts")
+
+    def all_bound_device(self):
+        """SO_BINDTODEVICE of a listener is for RDMA, too, and when it listens already."""
+        self.tries_rdma()
+        server, wrong = listening(self.peer), stat("stream_wrong_device")
+        port = server.getsockname()[1]
+        # Within a host TCP comes from the device of the address, too.
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+        want(opened(self.peer).connect_ex((self.peer, port)), errno.ECONNREFUSED, "connect() to lo")
+        want(stat("stream_wrong_device"), wrong + 1, "requests at another device")
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"rds0")
+        s, _ = dialled(self.peer, port)
+        want(carrier(talk(server, s)), IB, "carrier to a listener at rds0")
+
     def all_namespace(self):
         """A client in a namespace without a device, and a server there"""
         server = listening(self.own)
@@ -574,6 +606,22 @@ class Cases:
         word = "rdma" if self.best == IB else "tcp"
         want(sorted(seen), sorted([[word, "out", "open"], [word, "in", "open"], ["tcp", "in", "open"]]),
              "lines")
+
+
+@contextlib.contextmanager
+def changed(command, what, more=()):
+    """Something of the network is added, and deleted at the end."""
+    subprocess.run([*command, "add", *what, *more], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*command, "delete", *what], check=True)
+
+
+def opened_as(uid, addr):
+    """A socket of a user, in a thread of its own"""
+    LIBC.setfsuid(uid)
+    return opened(addr)
 
 
 def listed(port, *words):

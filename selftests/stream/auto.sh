@@ -11,7 +11,7 @@ dev=$1
 # plain_net: the namespace, its addresses, and the route to those that are off-link
 plain_net() {
 	ip netns add plain && ip link set rds1 netns plain || return 1
-	for _n in 3 4 5 6 7 8; do
+	for _n in 3 4 5 6 7 8 9; do
 		ip -n plain addr add 192.168.60.$_n/24 dev rds1 &&
 			ip -n plain addr add fd00:60::$_n/64 dev rds1 nodad || return 1
 	done
@@ -32,8 +32,8 @@ no_mpa() {
 }
 
 # Cases that have nothing to show there do not run: auto.py says why.
-cases=$((2 * 27 - 1))
-[ "$dev" != siw ] || cases=$((2 * 27 - 8))
+cases=$((2 * 29 - 1))
+[ "$dev" != siw ] || cases=$((2 * 29 - 12))
 plan $((4 + cases + STREAM_LEFT_PLAN))
 stream_device "$dev" && ok stream.device || { not_ok stream.device "see above"; exit 1; }
 stream_module && ok stream.module || { not_ok stream.module "see above"; exit 1; }

@@ -6,7 +6,8 @@
  * streams are connected at once over the same device, by several processes, and
  * while they are closed at once.  The same is measured first with 200 queue
  * pairs that programs connect by rdma_cm, and which have no memory: their cost
- * is that of the device and of the CM, which is not ours.
+ * is that of the device and of the CM, which is not ours.  What a process costs
+ * that only computes is the scheduler's.
  *
  * The streams of a round are dialled together and accepted.  When all have come
  * up they are closed, and when they are gone the next round begins, until there
@@ -109,6 +110,25 @@ static uint64_t report(const char *what, struct trips *trips)
 	       t[n * 99 / 100] / 1e3, t[n - 1] / 1e3);
 	fflush(stdout);
 	return t[n * 99 / 100];
+}
+
+/* Round trips beside a process that uses no RDMA and never sleeps */
+static void beside_busy(int fd)
+{
+	static struct trips busy;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork: %m");
+	if (!pid) {
+		for (volatile unsigned long n = 0;; n++)
+			;
+	}
+	while (busy.n < TRIPS)
+		trip(&busy, fd);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	report("beside a process that computes", &busy);
 }
 
 /* ---- the crowd */
@@ -530,6 +550,7 @@ int main(int argc, char **argv)
 	while (base.n < TRIPS)
 		trip(&base, fd);
 	report("alone", &base);
+	beside_busy(fd);
 	crowd_run(&beside_cm, fd);
 	crowd_run(&beside_streams, fd);
 	up = report("while those of the CM come up", &beside_cm.up);

@@ -4,8 +4,11 @@
 #include "basic.h"
 
 #include <sys/mman.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
+
+#include <linux/sockios.h>
 
 #define MIB	(1 << 20)
 #define WRITES	10000
@@ -278,6 +281,19 @@ static void sendfile_nonblock(void)
 	WANT(sendfile(p.a, f, NULL, len), -EAGAIN);
 }
 
+/* sendfile() of more than the file has: what there was is not kept back. */
+static void sendfile_short(void)
+{
+	const size_t len = 1000;
+	int f = file_of(len, 1), unsent = -1;
+	struct pair p = paired();
+
+	WANT(sendfile(p.a, f, NULL, 5 * len), (long)len);
+	WANT(ioctl(p.a, SIOCOUTQNSD, &unsent), 0);
+	WANT(unsent, 0);
+	TRUE(got(p.b, len, 1));
+}
+
 static void splice_through(int from, int to, size_t len)
 {
 	int pipes[2];
@@ -385,6 +401,7 @@ const struct test bulk_tests[] = {
 	{ "half_close_echo", half_close_echo },
 	{ "sendfile", sendfile_all },
 	{ "sendfile_nonblock", sendfile_nonblock },
+	{ "sendfile_short", sendfile_short },
 	{ "splice_in", splice_in },
 	{ "splice_out", splice_out },
 	{ "many_at_once", many_at_once },

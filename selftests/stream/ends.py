@@ -12,12 +12,13 @@ import struct
 import sys
 
 from auto import LIBC, Failed, in_plain, rds_call, setting, stat, want
-from far import (ACCEPT, CONNECT, EPOLL_WAIT, RECVFROM, SENDTO, SLOW, Blocked, Far, Kind, drain, fill,
-                 outcome, pair, pattern, port_of, pump, run, unacked, wait_for, whole)
+from far import (ACCEPT, CLOSE, CONNECT, EPOLL_WAIT, RECVFROM, SENDTO, SLOW, Blocked, Far, Kind, drain,
+                 fill, outcome, pair, pattern, port_of, pump, run, unacked, wait_for, whole)
 
 MANY = 100
 # Kinds that a case is about, if not all
-ONLY = {"kill_connecting": ("rds",), "stop_orphan": ("rds", "door")}
+ONLY = {"kill_connecting": ("rds",), "stop_orphan": ("rds", "door"),
+        "stop_lingers": ("rds", "door")}
 
 
 def ended(s):
@@ -263,6 +264,26 @@ class Cases:
         far.go_on()
         far.ask("drain")
         want(far.link.hear(), (n, True, None), "what the peer has read")
+
+    def stop_lingers(self):
+        """SO_LINGER is for longer than orphan_ms, which begins when close() does not wait any more."""
+        (far, s), (other, t) = self.pair(), self.pair()
+        far.stop()
+        other.stop()
+        n, late = fill(s), stat("stream_orphan_late")
+        fill(t)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
+        setting("orphan_ms", 100)
+        try:
+            waits = Blocked(CLOSE, s.close)
+            t.close()
+            wait_for(lambda: stat("stream_orphan_late") == late + 1, "the end of the other one")
+        finally:
+            setting("orphan_ms", 60000)
+        far.go_on()
+        far.ask("drain")
+        want(far.link.hear(), (n, True, None), "what the peer has read")
+        waits.done()
 
     def stop_user_timeout(self):
         """The peer is stopped, and takes nothing for TCP_USER_TIMEOUT."""

@@ -21,7 +21,7 @@ from auto import (AF_RDS, DOOR, IB, LIBC, SO_RDS_TRANSPORT, SOL_RDS, TCP, Failed
 SLOW = int(os.environ.get("RDS_SLOW") or 1)
 LONG = 60 * SLOW
 # Numbers of system calls on x86-64
-SENDTO, RECVFROM, CONNECT, ACCEPT, EPOLL_WAIT = 44, 45, 42, 43, 232
+CLOSE, SENDTO, RECVFROM, CONNECT, ACCEPT, EPOLL_WAIT = 3, 44, 45, 42, 43, 232
 BLOCK = bytes(i * 7 % 251 for i in range(251 * 64))
 
 

@@ -4,6 +4,7 @@
 #include "basic.h"
 #include "opt.h"
 
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 
@@ -222,6 +223,32 @@ static void refused_after_listen(void)
 	WANT(get(fd, SOL_SOCKET, SO_ERROR), ECONNREFUSED);
 }
 
+/* Who does not poll gets a signal when there is room. */
+static void sigio_room(void)
+{
+	const struct timespec none = { 0, 0 }, some = { 0, 50000000 };
+	struct pair p = paired();
+	int64_t end = now_ms() + WAIT_MS;
+	siginfo_t si = { .si_code = 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	WANT(fcntl(p.a, F_SETOWN, getpid()), 0);
+	WANT(fcntl(p.a, F_SETSIG, SIGRTMIN), 0);
+	WANT(fcntl(p.a, F_SETFL, O_ASYNC | O_NONBLOCK), 0);
+	fill_up(p.a);
+	while (sigtimedwait(&set, &si, &none) > 0)
+		;
+	si.si_code = 0;
+	while (si.si_code != POLL_OUT && now_ms() < end) {
+		drain(p.b);
+		sigtimedwait(&set, &si, &some);
+	}
+	WANT(si.si_code, POLL_OUT);
+}
+
 const struct test poll_tests[] = {
 	{ "poll_fresh", poll_fresh },
 	{ "poll_idle", poll_idle },
@@ -236,5 +263,6 @@ const struct test poll_tests[] = {
 	{ "epoll_connect", epoll_connect },
 	{ "epoll_refused", epoll_refused },
 	{ "refused_after_listen", refused_after_listen },
+	{ "sigio_room", sigio_room },
 	{ NULL, NULL },
 };

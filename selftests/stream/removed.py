@@ -5,17 +5,21 @@
 removed.py rxe|siw OWN PEER SILENT [CASE...]: both ends are in this process, at OWN and PEER; SILENT is
 on-link, and does not answer. A case is a name, or a kind of far.py. Prints a result for each case.
 """
+import fcntl
 import os
 import select
 import socket
+import struct
 import subprocess
 import sys
 
-from auto import IB, LIBC, TCP, Failed, carrier, in_plain, rds_bind, rds_call, setting, stat, want
+from auto import (IB, LIBC, TCP, Failed, Thread, carrier, in_plain, rds_bind, rds_call, setting, stat,
+                  want)
 from far import (ACCEPT, CONNECT, EPOLL_WAIT, RECVFROM, SENDTO, SLOW, Blocked, Far, Kind, drain, fill,
                  obey, outcome, pattern, port_of, pump, run, wait_for, whole)
 
 ORPHANS, ROUNDS = 200, 10
+UNREAD, SIOCINQ = 10000, 0x541B
 MODULE = "/run/rds/mod/ours/rds_stream.ko"
 
 
@@ -51,19 +55,38 @@ def alive(s):
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1)
 
 
+def has_unread(s, n):
+    return struct.unpack("i", fcntl.ioctl(s, SIOCINQ, bytes(4)))[0] == n
+
+
+def keeps_on(s):
+    """Send without waiting until there is an error other than EAGAIN, which is returned"""
+    s.setblocking(False)
+    while True:
+        error = outcome(s.send, bytes(1000))
+        if isinstance(error, str) and error != "EAGAIN":
+            return error
+        select.select([], [], [], 0.001)
+
+
 class Streams:
     """Streams between two addresses: one that is idle, with a reader at each end and an epoll_wait(),
-    one whose writer waits, and one that is closed with bytes queued"""
+    one whose writer waits, one whose writer does not wait, one with bytes that have come and are not
+    read, and one that is closed with bytes queued"""
 
     def __init__(self, kind, own, peer):
         self.server = kind.listening(peer)
         self.kind, self.own, self.peer, self.port = kind, own, peer, port_of(self.server)
         self.idle, self.full, self.told = self.both(), self.both(), self.both()
-        for s in self.idle[0], self.full[0]:
+        self.busy, self.unread = self.both(), self.both()
+        for s in self.idle[0], self.full[0], self.busy[0]:
             alive(s)
+        self.unread[0].sendall(pattern(UNREAD))
+        wait_for(lambda: has_unread(self.unread[1], UNREAD), "the bytes that are not read")
         self.left = self.both()
         self.readers = [Blocked(RECVFROM, s.recv, 1) for s in self.idle]
         self.writer = Blocked(SENDTO, pump, self.full[0])
+        self.other = Thread(lambda: keeps_on(self.busy[0]))
         p = select.epoll()
         p.register(self.told[1], select.EPOLLIN | select.EPOLLRDHUP)
         self.poller = Blocked(EPOLL_WAIT, p.poll, 60 * SLOW)
@@ -79,6 +102,8 @@ class Streams:
         want(self.readers[1].done(), at_peer, "recv() at the peer")
         want(self.readers[0].done(), at_own, "recv()")
         want(self.writer.done(), at_own, "send()")
+        want(self.other.done(), at_own, "send() without waiting")
+        want(drain(self.unread[1]), (pattern(UNREAD), at_peer), "what had come, and the error")
         events = dict(self.poller.done()).get(self.told[1].fileno(), 0)
         bits = select.EPOLLERR | select.EPOLLHUP | select.EPOLLIN | select.EPOLLRDHUP
         want(events, bits, "events")
@@ -142,7 +167,7 @@ class Cases:
             if attempt:
                 want(attempt.done(), "ENETDOWN", "connect()")
             # The orphan is gone; the others are gone with their sockets.
-            want(stat("stream_connections"), 7 + bool(attempt), "connections")
+            want(stat("stream_connections"), 11 + bool(attempt), "connections")
             c = self.kind.opened(self.peer)
             if self.kind.name == "door":
                 rds_bind(c, self.own, 0)

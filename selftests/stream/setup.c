@@ -242,6 +242,29 @@ static void connect_after_refused(void)
 	TRUE(got(s, 10, 1));
 }
 
+/*
+ * A socket that was bound to a port stays so, whatever becomes of its attempts.
+ * A port that bind() has chosen TCP forgets.
+ */
+static void connect_keeps_name(void)
+{
+	union addr own = vacant(), gone, a, peer;
+	int fd = opened(0), l, s;
+
+	WANT(bind_to(fd, &own), 0);
+	gone = vacant();
+	l = listening(&a, 1);
+	for (int i = 0; i < 20; i++) {
+		WANT(dial(fd, &gone), -ECONNREFUSED);
+		peer = name_of(fd);
+		TRUE(addr_eq(&peer, &own));
+	}
+	WANT(dial(fd, &a), 0);
+	s = accept(l, NULL, NULL);
+	WANT(peer_of(s, &peer), 0);
+	TRUE(addr_eq(&peer, &own));
+}
+
 static void connect_nonblock(void)
 {
 	union addr a;
@@ -518,6 +541,7 @@ const struct test setup_tests[] = {
 	{ "connect_from_port", connect_from_port },
 	{ "connect_refused", connect_refused },
 	{ "connect_after_refused", connect_after_refused },
+	{ "connect_keeps_name", connect_keeps_name },
 	{ "connect_nonblock", connect_nonblock },
 	{ "connect_nonblock_refused", connect_nonblock_refused },
 	{ "connect_connected", connect_connected },
