@@ -140,6 +140,29 @@ static void after_bye(void)
 	over(&m);
 }
 
+/*
+ * A peer that has said all, and waits until its last message is acknowledged,
+ * may end the connection first: the other end is there for a while.
+ */
+static void goes_first(void)
+{
+	struct meet m;
+	long end;
+
+	meet_begin(&m);
+	meets(&m);
+	WANT(rogue_say(&m.r, WORD(OP_CONTROL, BYE)), 0);
+	WANT(end_of(&m), 0);
+	close(m.fd);
+	m.fd = -1;
+	for (end = now_ms() + 300; !m.r.gone && now_ms() < end;)
+		rogue_rest(&m.r);
+	WANT(m.r.gone, 0);
+	WANT(rogue_say(&m.r, WORD(OP_CONTROL, KEEPALIVE)), 0);
+	only(NULL);
+	over(&m);
+}
+
 static void shut_twice(void)
 {
 	struct meet m;
@@ -266,6 +289,7 @@ const struct test word_tests[] = {
 	{ .name = "index_beyond", .run = index_beyond },
 	{ .name = "bye_twice", .run = bye_twice },
 	{ .name = "after_bye", .run = after_bye },
+	{ .name = "goes_first", .run = goes_first },
 	{ .name = "shut_twice", .run = shut_twice },
 	{ .name = "after_shut", .run = after_shut },
 	{ .name = "after_both_shut", .run = after_both_shut },

@@ -6,7 +6,8 @@
  * Who ends a connection: the engine, when both ends have said all; the device
  * or the peer, by .lost; the program, which leaves without waiting;
  * @clock_work, when the peer was silent for too long; and @late_work, when an
- * orphan has had its time.  All of them queue @close_work.
+ * orphan, or a peer that may go first, has had its time.  All of them queue
+ * @close_work.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -27,6 +28,8 @@
 #define CM_RNR_RETRIES	7	/* no limit */
 #define MAX_MSG		0x100000
 #define CORK_TIME	(HZ / 5)	/* as TCP */
+/* A device repeats a message within it. */
+#define PART_TIME	(2 * HZ)
 
 static const int error_of[RDS_DEV_NR_WHYS] = {
 	[RDS_DEV_WHY_DEVICE]	= ENETDOWN,
@@ -59,6 +62,31 @@ void rds_ss_conn_close(struct rds_ss_conn *conn, int err)
 	queue_work(conn->up ? rds_ss_close_wq : rds_ss_wq, &conn->close_work);
 }
 
+/*
+ * All is said.  A peer of librdmacm waits until its last message is
+ * acknowledged, and a device that ends the connection may not do that any more:
+ * rxe looks at the state between the completion of a message and its
+ * acknowledgement, and repeats for ever.  So such a peer may go first.
+ */
+static void conn_part(struct rds_ss_conn *conn)
+{
+	struct sock *sk = rds_ss_conn_sk(conn);
+
+	lockdep_assert_held(&conn->lock);
+	/* Nothing is queued behind the end. */
+	if (conn->parting || conn->closing)
+		return;
+	if (conn->e.ours || conn->id.dev->props.iwarp) {
+		rds_ss_conn_close(conn, 0);
+		return;
+	}
+	conn->parting = true;
+	mod_delayed_work(rds_ss_wq, &conn->late_work, PART_TIME);
+	/* Who lingers need not wait for that. */
+	if (sk)
+		sk->sk_state_change(sk);
+}
+
 void rds_ss_conn_look(struct rds_ss_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
@@ -69,7 +97,7 @@ void rds_ss_conn_look(struct rds_ss_conn *conn)
 	if (conn->e.state == RDS_SS_RESET)
 		rds_ss_conn_close(conn, ECONNRESET);
 	else if (conn->e.state == RDS_SS_CLOSED)
-		rds_ss_conn_close(conn, 0);
+		conn_part(conn);
 }
 
 void rds_ss_pumped(struct rds_ss_conn *conn)
@@ -172,8 +200,9 @@ static void conn_late_work(struct work_struct *work)
 	struct rds_ss_conn *conn = container_of(to_delayed_work(work),
 						struct rds_ss_conn, late_work);
 
-	rds_ss_count(conn->sn, RDS_SS_STAT_stream_orphan_late, 1);
 	spin_lock_bh(&conn->lock);
+	if (!conn->parting)
+		rds_ss_count(conn->sn, RDS_SS_STAT_stream_orphan_late, 1);
 	rds_ss_conn_close(conn, 0);
 	spin_unlock_bh(&conn->lock);
 }
@@ -243,7 +272,7 @@ void rds_ss_conn_orphan(struct rds_ss_conn *conn)
 	unsigned long time = msecs_to_jiffies(READ_ONCE(conn->sn->orphan_ms));
 
 	spin_lock_bh(&conn->lock);
-	if (!conn->closing)
+	if (!conn->closing && !conn->parting)
 		queue_delayed_work(rds_ss_wq, &conn->late_work, time);
 	spin_unlock_bh(&conn->lock);
 }

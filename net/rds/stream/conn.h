@@ -77,8 +77,7 @@ struct rds_ss_want {
  * @sk: socket, counted, or NULL
  * @listener: listener that the request came for, counted, or NULL
  * @queue_node: entry in a queue of @listener, under its lock
- * @waits: it is, or was, in the queue of those that can be accepted; under
- *	the same lock
+ * @waits: it is, or was, in the queue of those to be accepted; the same lock
  * @peer_port: port of the peer that has dialled
  * @local_port: port from which this end has dialled, once it is known
  * @owned: the end of the id ends the connection; under rds_dev_id.lock.
@@ -93,6 +92,7 @@ struct rds_ss_want {
  * @flushed: work requests were flushed before it was up
  * @mute: nothing is posted any more
  * @refused: the device has refused a work request
+ * @parting: all is said, and the peer is to end the connection
  * @closing: @close_work is queued, or has run
  * @closed: it has run
  * @prepared: errno of what was made for it, or 0
@@ -118,7 +118,7 @@ struct rds_ss_want {
  * @mem_work: makes spares, and ends keys of what they replace
  * @dial_lock: held while the attempt is dialled, which must not overlap with
  *	its end
- * @late_work: an orphan has had its time
+ * @late_work: an orphan, or a peer that is to go first, has had its time
  * @cork_work: takes a cork out that was there for long
  * @heard: when a message last came, or was answered, in jiffies as all times
  *	here
@@ -161,6 +161,7 @@ struct rds_ss_conn {
 	bool			flushed;
 	bool			mute;
 	bool			refused;
+	bool			parting;
 	bool			closing;
 	bool			closed;
 	int			prepared;

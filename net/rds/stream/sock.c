@@ -113,7 +113,8 @@ static void linger(struct sock *sk, struct rds_ss_conn *conn)
 	lockdep_assert(!lockdep_sock_is_held(sk));
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (!READ_ONCE(conn->closed) && timeo && !signal_pending(current))
+	while (!READ_ONCE(conn->closed) && !READ_ONCE(conn->parting) &&
+	       timeo && !signal_pending(current))
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
