@@ -90,11 +90,11 @@ static void user_queues_end(struct rds_dev_user *user)
 
 static bool user_queues(struct rds_dev_user *user)
 {
-	user->wq = alloc_workqueue("rds_dev_%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
-				   user->name);
-	user->late_wq = alloc_workqueue("rds_late_%s",
-					WQ_UNBOUND | WQ_MEM_RECLAIM,
-					WQ_MAX_ACTIVE, user->name);
+	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS;
+
+	user->wq = alloc_workqueue("rds_dev_%s", flags, 0, user->name);
+	user->late_wq = alloc_workqueue("rds_late_%s", flags, WQ_MAX_ACTIVE,
+					user->name);
 	if (user->wq && user->late_wq)
 		return true;
 	user_queues_end(user);

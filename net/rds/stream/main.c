@@ -53,7 +53,8 @@ MODULE_PARM_DESC(large_keys, "most keys of up to 1 MiB of one device");
 
 static int __init wqs_begin(void)
 {
-	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
+	/* The administrator chooses whether they stand back, and where. */
+	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS;
 
 	rds_ss_wq = alloc_workqueue("rds_stream", flags, 0);
 	if (!rds_ss_wq)
