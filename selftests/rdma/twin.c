@@ -249,6 +249,8 @@ static void more_end(struct rds_dev_user *user)
 	rds_dev_use_end(user);
 }
 
+static char more_name[RDS_DEV_USERS][16];
+
 static int run_users(unsigned int there)
 {
 	struct rds_dev_abi abi = RDS_DEV_ABI;
@@ -264,7 +266,8 @@ static int run_users(unsigned int there)
 	if (err)
 		return err;
 	while (n < RDS_DEV_USERS && !err) {
-		more[n] = (struct rds_dev_user) { .name = "rds_more" };
+		snprintf(more_name[n], sizeof(more_name[n]), "rds_more%u", n);
+		more[n] = (struct rds_dev_user) { .name = more_name[n] };
 		err = rds_dev_use(&more[n]);
 		n += !err;
 	}

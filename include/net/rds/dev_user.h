@@ -46,7 +46,8 @@ struct rds_dev_stats {
 
 /**
  * struct rds_dev_user - who uses devices
- * @name: of the user, for the log and its work queue
+ * @name: of the user, for the log and its work queues in sysfs; no other user
+ *	has it
  * @lacks: why it cannot use a device, or NULL; @lacks may be NULL
  * @once: bits of the address of a key that a peer may end
  * @small_keys: most keys of up to RDS_DEV_MR_SMALL pages of a device
