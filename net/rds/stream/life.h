@@ -72,8 +72,8 @@ enum rds_ss_state {
  * @RDS_SS_EV_DRAINED: all that was posted is completed
  * @RDS_SS_EV_PEER_SHUT: RDS_SS_SHUT came
  * @RDS_SS_EV_PEER_BYE: RDS_SS_BYE came
- * @RDS_SS_EV_HANGUP: the peer has closed the connection
- * @RDS_SS_EV_FAIL: the connection broke, or the peer broke the rules
+ * @RDS_SS_EV_HANGUP: the peer has closed the connection, or it broke
+ * @RDS_SS_EV_FAIL: the peer broke the rules
  * @RDS_SS_NR_EVENTS: number of events
  */
 enum rds_ss_event {
