@@ -105,7 +105,8 @@ static void rdscat_line(int argc)
 
 	rc_parse_args(&o, argc, word);
 	HOLDS(o.timeout_us >= 200000 && o.timeout_us <= 86400000000ULL);
-	HOLDS(rt_port(&o.addr) >= 2);
+	/* Ports 0 and 1 of RDS belong to the kernel, of streams only 0 does. */
+	HOLDS(rt_port(&o.addr) >= (o.stream ? 1 : 2));
 	address_again(&o.addr);
 	if (o.have_src) {
 		HOLDS(!o.listen && o.src.sa.sa_family == o.addr.sa.sa_family);
