@@ -13,9 +13,9 @@
  *
  * Peers that do not answer would keep the places for all of their time.  So an
  * attempt that is not through SLOW_TIME later gives its place back, and
- * goes on without one.  No more than SLOW_MAX do that at a time: where all are
- * slow, as this host or its peers are busy, at most PLACES + SLOW_MAX attempts
- * are under way.  The time in the line has no limit: it grows with the number
+ * goes on without one.  No more than SLOW_MAX do that at a time, the others try
+ * again SLOW_TIME later: where all are slow, as this host or its peers are
+ * busy, at most PLACES + SLOW_MAX attempts are under way.  The time in the line has no limit: it grows with the number
  * of attempts in front at such peers.
  *
  * Users.  Each user has places, a line and late ids of its own at a device, so
@@ -152,18 +152,25 @@ void rds_dev_admit_leave(struct rds_dev_id *id)
 	spin_unlock_bh(&admit->lock);
 }
 
-/* The attempt gives its place back, unless too many have done that. */
-static void go_slow(struct rds_dev_id *id)
+/*
+ * The attempt gives its place back, unless too many have done that.  Returns
+ * whether it keeps the place.
+ */
+static bool keeps_place(struct rds_dev_id *id)
 {
 	struct rds_dev_admit *admit = admit_of(id);
+	bool has;
 
 	spin_lock_bh(&admit->lock);
-	if (id->place == RDS_DEV_PLACE_HAS && admit->nr_slow < SLOW_MAX) {
+	has = id->place == RDS_DEV_PLACE_HAS;
+	if (has && admit->nr_slow < SLOW_MAX) {
 		admit->nr_slow++;
 		id->place = RDS_DEV_PLACE_SLOW;
 		pass_on(admit);
+		has = false;
 	}
 	spin_unlock_bh(&admit->lock);
+	return has;
 }
 
 static void set_timer(struct rds_dev_id *id, unsigned long until)
@@ -182,11 +189,14 @@ void rds_dev_id_limit(struct rds_dev_id *id)
 	set_timer(id, jiffies + (dial ? SLOW_TIME : SETUP_TIME));
 }
 
-/* Wait for the rest of the time of the id. */
+/* Wait on, and look again later if the id still has a place. */
 static void wait_on(struct rds_dev_id *id)
 {
-	go_slow(id);
-	set_timer(id, READ_ONCE(id->until));
+	unsigned long until = READ_ONCE(id->until), again = jiffies + SLOW_TIME;
+
+	if (keeps_place(id) && time_before(again, until))
+		until = again;
+	set_timer(id, until);
 }
 
 /*
