@@ -89,15 +89,13 @@ key_of_twin() {
 first_message() { "$RDS_BIN/rds-probe" ping 1 "$RDS_SELF4" "$1" $((10000 * slow)); }
 ask() { echo "$*" >"$twin/ask"; }
 
-# A connection of RDS comes up while the twin has more attempts at a silent peer than the 64 with
-# places and 256 slow ones: they ask before RDS does, and some still wait when RDS has its answer.
-apart() {
+# in_time SHARE COMMAND...: the command succeeds while the twin has more attempts at a silent peer than
+# the 64 with places and 256 slow ones: they ask before, and some still wait afterwards.
+in_time() {
 	_retries=$(cat /proc/sys/net/ipv4/tcp_syn_retries)
-	ip addr add 192.168.60.71/24 dev rds0 && ip addr add 192.168.60.72/24 dev rds0 &&
-		rdma_silent && rdma_ready 192.168.60.71 192.168.60.72 && first_message 192.168.60.71 || return 1
 	# At its end siw waits for TCP: 7 s.
 	echo 2 >/proc/sys/net/ipv4/tcp_syn_retries
-	ask "$RDS_SELF4" 10.77.0.1 400 && first_message 192.168.60.72
+	ask "$RDS_SELF4" 10.77.0.1 400 "$1" && shift && "$@"
 	_rc=$?
 	_waits=$(cat "$twin/ask")
 	echo "# $_waits attempts of the twin wait"
@@ -105,6 +103,21 @@ apart() {
 	echo "$_retries" >/proc/sys/net/ipv4/tcp_syn_retries
 	[ $_rc = 0 ] && [ "$_waits" -gt 0 ]
 }
+
+# A connection of RDS comes up.
+apart() {
+	ip addr add 192.168.60.71/24 dev rds0 && ip addr add 192.168.60.72/24 dev rds0 &&
+		rdma_silent && rdma_ready 192.168.60.71 192.168.60.72 && first_message 192.168.60.71 &&
+		in_time 0 first_message 192.168.60.72
+}
+
+# So does one of the twin that is of another share, when the share of the others has all it may have:
+# three quarters of the places and of the slow attempts.
+shares() {
+	in_time 1 talks_at_limit && [ "$_waits" = 160 ]
+}
+at_limit() { [ "$(cat "$twin/ask")" -le 160 ]; }
+talks_at_limit() { wait_for $((20 * slow)) at_limit && twin talk "$RDS_SELF4" "$RDS_PEER4" $port; }
 
 # The twin comes and goes while RDS has traffic.
 rds_goes_on() {
@@ -148,6 +161,7 @@ one_guest() {
 	check twin.key_of_twin key_of_twin
 	check twin.traffic traffic
 	check twin.apart apart
+	check twin.shares shares
 	check twin.twin_goes_on twin_goes_on
 	check twin.device_goes device_goes
 	check twin.close twin close $port
@@ -176,7 +190,7 @@ twin_again() {
 	return $_rc
 }
 
-_sum=22
+_sum=23
 [ -z "${RDS_SELF4:-}" ] || _sum=6
 plan $((1 + _sum + $(rdma_left_plan)))
 rdma_up "$dev" tcp-first && ok twin.up || { not_ok twin.up "see above"; exit 1; }

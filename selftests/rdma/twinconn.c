@@ -3,9 +3,10 @@
  * Connections of the second user of devices: one frame each way.  The end that
  * dials sends a number, the other end answers with its complement.
  *
- * The parameter ask takes "LOCAL PEER N", of IPv4: N attempts at a peer that
- * does not answer begin, and stay until "0" ends all of them.  Those that fail
- * keep their places until then.  It shows how many wait in the line.
+ * The parameter ask takes "LOCAL PEER N SHARE", of IPv4: N attempts of a share
+ * at a peer that does not answer begin, and stay until "0" ends all of them.
+ * Those that fail keep their places until then.  It shows how many wait in the
+ * line.  Other attempts are of a share of their own.
  *
  * Ownership: a connection belongs to the call that dials it, and one that was
  * accepted to close_work, which its end queues.  What the parameter ask begins
@@ -31,6 +32,7 @@
 #define TRIES	4
 #define NUMBER	0x7477696e7477696eULL
 #define ASK_PORT	7782
+#define TALK_SHARE	2
 
 /* What becomes of a connection, told to who waits */
 #define TWIN_UP		BIT(0)
@@ -398,6 +400,7 @@ static int conn_talk(struct twin_conn *conn, u16 port, u32 rkey, u64 addr)
 
 	if (!conn_own(conn))
 		return -ENETDOWN;
+	conn->id.share = TALK_SHARE;
 	err = rds_dev_id_dial(&conn->id, port, 0);
 	if (err)
 		return err;
@@ -457,7 +460,7 @@ int twin_talk(const struct in6_addr *laddr, const struct in6_addr *peer,
 /* ---- attempts that nobody answers */
 
 static int ask_once(struct rds_dev_domain *dom, const struct rds_dev_laddr *la,
-		    const struct in6_addr *peer)
+		    const struct in6_addr *peer, u8 share)
 {
 	struct twin_conn *conn = conn_new(dom, la, peer);
 
@@ -468,11 +471,12 @@ static int ask_once(struct rds_dev_domain *dom, const struct rds_dev_laddr *la,
 	spin_unlock_bh(&twin_lock);
 	if (!conn_own(conn))
 		return -ENETDOWN;
+	conn->id.share = share;
 	return rds_dev_id_dial(&conn->id, ASK_PORT, 0);
 }
 
 static int ask_many(const struct in6_addr *laddr, const struct in6_addr *peer,
-		    unsigned int n)
+		    unsigned int n, u8 share)
 {
 	struct rds_dev_laddr la = { .net = &init_net, .addr = *laddr };
 	struct rds_dev_domain *dom = rds_dev_by_laddr(&twin, &la);
@@ -481,7 +485,7 @@ static int ask_many(const struct in6_addr *laddr, const struct in6_addr *peer,
 	if (!dom)
 		return -ENODEV;
 	while (n-- && !err)
-		err = ask_once(dom, &la, peer);
+		err = ask_once(dom, &la, peer, share);
 	rds_dev_domain_put(dom);
 	return err;
 }
@@ -524,18 +528,19 @@ static bool v4_parse(const char *text, struct in6_addr *addr)
 static int ask_set(const char *val, const struct kernel_param *kp)
 {
 	struct in6_addr local, peer;
+	unsigned int n, share;
 	char a[16], b[16];
-	unsigned int n;
 
 	if (sysfs_streq(val, "0")) {
 		asking_end();
 		conns_wait();
 		return 0;
 	}
-	if (sscanf(val, "%15s %15s %u", a, b, &n) != 3 ||
-	    !v4_parse(a, &local) || !v4_parse(b, &peer))
+	if (sscanf(val, "%15s %15s %u %u", a, b, &n, &share) != 4 ||
+	    !v4_parse(a, &local) || !v4_parse(b, &peer) ||
+	    share >= RDS_DEV_SHARES)
 		return -EINVAL;
-	return ask_many(&local, &peer, n);
+	return ask_many(&local, &peer, n, share);
 }
 
 static int ask_get(char *buf, const struct kernel_param *kp)

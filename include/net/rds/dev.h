@@ -105,10 +105,13 @@ struct rds_dev_laddr {
 /* Lists of late ids, by a hash of their owner, as a power of 2 */
 #define RDS_DEV_LATE_BITS	6
 
+/* Values of rds_dev_id.share */
+#define RDS_DEV_SHARES	32
+
 /**
  * enum rds_dev_place - whether an attempt may be dialled (admit.c)
  * @RDS_DEV_PLACE_NONE: it has not asked
- * @RDS_DEV_PLACE_WAITS: it waits in the line of its user at its device
+ * @RDS_DEV_PLACE_WAITS: it waits in the line of its share
  * @RDS_DEV_PLACE_HAS: it has a place
  * @RDS_DEV_PLACE_SLOW: it goes on without, as it takes long
  * @RDS_DEV_PLACE_OVER: it is established or ends, and gets none
@@ -124,19 +127,39 @@ enum rds_dev_place {
 };
 
 /**
+ * struct rds_dev_share - attempts of a user at a device that have one
+ * rds_dev_id.share; under rds_dev_admit.lock
+ * @line: attempts that wait for a place, by rds_dev_id.admit_node
+ * @node: entry in rds_dev_admit.ready
+ * @nr: attempts that have a place
+ * @nr_slow: attempts that are under way without one
+ * @nr_late: late ids
+ */
+struct rds_dev_share {
+	struct list_head	line;
+	struct list_head	node;
+	unsigned int		nr;
+	unsigned int		nr_slow;
+	unsigned int		nr_late;
+};
+
+/**
  * struct rds_dev_admit - which attempts of a user at a device are dialled;
  * admit.c has the rules.  All is under @lock
  * @lock: spin, bh
- * @line: attempts that wait for a place, by rds_dev_id.admit_node
  * @nr: attempts that have a place
  * @nr_slow: attempts that are under way without one
+ * @ready: shares that have attempts in their line and may have a further place;
+ *	the first gets the next one
+ * @share: shares, by rds_dev_id.share
  * @late: late ids, by rds_dev_id.admit_node, by owner
  */
 struct rds_dev_admit {
 	spinlock_t		lock;
-	struct list_head	line;
 	unsigned int		nr;
 	unsigned int		nr_slow;
+	struct list_head	ready;
+	struct rds_dev_share	share[RDS_DEV_SHARES];
 	struct list_head	late[1 << RDS_DEV_LATE_BITS];
 };
 

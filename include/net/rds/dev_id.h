@@ -115,6 +115,7 @@ struct rds_dev_id_ops {
  * @remote: address of the peer
  * @port: port of the peer that is dialled
  * @lport: local port to dial from, set before rds_dev_id_dial(); 0: any
+ * @share: for whom the user dials, below RDS_DEV_SHARES, set likewise (admit.c)
  * @tos: type of service
  * @cm_id: id of rdma_cm, whose context this is; NULL before it is dialled
  * @qp: queue pair of @cm_id, or NULL
@@ -127,12 +128,10 @@ struct rds_dev_id_ops {
  *	under @lock
  * @held: the request came while its link was not usable, and is refused when it
  *	is (quirks.c); set before rds_dev_closing(), constant
- * @silent_end: the peer gave up, so that destroying @cm_id sends no packet; set
- *	by handlers of rdma_cm
+ * @silent_end: the peer gave up: the end sends no packet; set by handlers
  * @place: place of an attempt; under rds_dev_admit.lock
- * @admit_node: entry in the line or the late ids of @dev, under the same lock
- * @goes: rds_dev.goes if a notifier waits until this id sends nothing
- *	more; under rds_dev.lock
+ * @admit_node: entry in a line or the late ids of @dev, under the same lock
+ * @goes: rds_dev.goes if a notifier waits for this id; under rds_dev.lock
  * @due_node: entry in @dev's due, under its lock
  * @due_why: why it is there
  * @responder_resources: READs and atomic operations that the peer may have
@@ -158,6 +157,7 @@ struct rds_dev_id {
 	struct in6_addr			remote;
 	u16				port;
 	u16				lport;
+	u8				share;
 	u8				tos;
 	struct rdma_cm_id		*cm_id;
 	struct ib_qp			*qp;

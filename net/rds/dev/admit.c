@@ -9,19 +9,25 @@
  * needs a place at its device from the moment it is dialled until it is
  * established or ends.  The others wait in a line, and are dialled in the order
  * in which they came; one that ends leaves the line.  A place that is given
- * back goes to the first of the line, and to no other.
+ * back goes to the first of a line, and to no other.
  *
  * Peers that do not answer would keep the places for all of their time.  So an
  * attempt that is not through SLOW_TIME later gives its place back, and
  * goes on without one.  No more than SLOW_MAX do that at a time, the others try
  * again SLOW_TIME later: where all are slow, as this host or its peers are
- * busy, at most PLACES + SLOW_MAX attempts are under way.  The time in the line has no limit: it grows with the number
- * of attempts in front at such peers.
+ * busy, at most PLACES + SLOW_MAX attempts are under way.  The time in a line
+ * has no limit: it grows with the number of attempts in front at such peers.
  *
- * Users.  Each user has places, a line and late ids of its own at a device, so
+ * Users.  Each user has places, lines and late ids of its own at a device, so
  * that no attempt waits for those of another user: whoever may open streams
  * could else keep RDS from dialling, by attempts at a peer that does not
- * answer.  Within a user, who comes first is dialled first.
+ * answer.
+ *
+ * Shares.  Within a user, attempts for different parties are of different
+ * shares, each with a line of its own.  The lines get places in turns.  A party
+ * may begin as many attempts as it likes at peers that do not answer, so a
+ * share has at most three quarters of the places, of the slow attempts and of
+ * the late ids.  Share 0, of what the user dials for all, may have all of them.
  *
  * Requests of peers need no place: each is an attempt that has one at the
  * peer, and its time there passes.
@@ -30,15 +36,15 @@
  * device to answer, nor does any owner of a domain with very many.  This bounds
  * the memory of late ids, which keep their queue pairs and rings.
  *
- * Ownership: rds_dev_id.admit_node is in the line or among the late ids of its
+ * Ownership: rds_dev_id.admit_node is in a line or among the late ids of its
  * user at its device, which refer to the id without a count.
  * rds_dev_admit_leave() and rds_dev_admit_forget() take it out before the id
  * goes; connect_work, which is queued under the lock, is cancelled after the
  * former.  The id leaves its domain, which has the slot of the user, after
  * that.  The use ends when all ids have left, so who gets the slot next finds
- * an empty line and all places free.
+ * empty lines and all places free.
  *
- * Lock: rds_dev_admit.lock (spin, bh), of a user at a device, guards its line,
+ * Lock: rds_dev_admit.lock (spin, bh), of a user at a device, guards its lines,
  * its counts, its late ids and their number in the domain, and
  * rds_dev_id.place.  A leaf, but for what queue_work() takes; no two of them
  * are taken at once.
@@ -82,7 +88,11 @@ static void init_one(struct rds_dev_admit *admit)
 	unsigned int i;
 
 	spin_lock_init(&admit->lock);
-	INIT_LIST_HEAD(&admit->line);
+	INIT_LIST_HEAD(&admit->ready);
+	for (i = 0; i < ARRAY_SIZE(admit->share); i++) {
+		INIT_LIST_HEAD(&admit->share[i].line);
+		INIT_LIST_HEAD(&admit->share[i].node);
+	}
 	for (i = 0; i < ARRAY_SIZE(admit->late); i++)
 		INIT_LIST_HEAD(&admit->late[i]);
 }
@@ -101,40 +111,116 @@ static struct rds_dev_admit *admit_of(const struct rds_dev_id *id)
 	return &id->dev->admit[id->dom->slot];
 }
 
+/* Constant from the first time the id asks for a place */
+static struct rds_dev_share *share_of(const struct rds_dev_id *id)
+{
+	return &admit_of(id)->share[id->share];
+}
+
+/* How many of @all the share may have: it leaves a quarter to the others. */
+static unsigned int part(const struct rds_dev_admit *admit,
+			 const struct rds_dev_share *share, unsigned int all)
+{
+	return share == admit->share ? all : all - all / 4;
+}
+
+static bool may_have(const struct rds_dev_admit *admit,
+		     const struct rds_dev_share *share)
+{
+	return share->nr < part(admit, share, PLACES);
+}
+
+/* The line or the number of places of the share has changed. */
+static void share_changed(struct rds_dev_admit *admit,
+			  struct rds_dev_share *share)
+{
+	bool ready = !list_empty(&share->line) && may_have(admit, share);
+
+	lockdep_assert_held(&admit->lock);
+	if (!ready)
+		list_del_init(&share->node);
+	else if (list_empty(&share->node))
+		list_add_tail(&share->node, &admit->ready);
+}
+
+static void take(struct rds_dev_admit *admit, struct rds_dev_share *share,
+		 struct rds_dev_id *id)
+{
+	admit->nr++;
+	share->nr++;
+	id->place = RDS_DEV_PLACE_HAS;
+}
+
 bool rds_dev_admit(struct rds_dev_id *id)
 {
 	struct rds_dev_admit *admit = admit_of(id);
+	struct rds_dev_share *share = share_of(id);
 	bool has;
 
 	spin_lock_bh(&admit->lock);
-	/* While somebody waits no place is free. */
-	if (id->place == RDS_DEV_PLACE_NONE && admit->nr < PLACES) {
-		admit->nr++;
-		id->place = RDS_DEV_PLACE_HAS;
-	} else if (id->place == RDS_DEV_PLACE_NONE) {
-		id->place = RDS_DEV_PLACE_WAITS;
-		list_add_tail(&id->admit_node, &admit->line);
+	if (id->place == RDS_DEV_PLACE_NONE) {
+		/* No share that may have a place waits while one is free. */
+		if (admit->nr < PLACES && may_have(admit, share)) {
+			take(admit, share, id);
+		} else {
+			id->place = RDS_DEV_PLACE_WAITS;
+			list_add_tail(&id->admit_node, &share->line);
+			share_changed(admit, share);
+		}
 	}
 	has = id->place == RDS_DEV_PLACE_HAS;
 	spin_unlock_bh(&admit->lock);
 	return has;
 }
 
-/* A place is free: the first of the line gets it. */
+/* A place is free: the first of the next line gets it. */
 static void pass_on(struct rds_dev_admit *admit)
 {
+	struct rds_dev_share *share;
 	struct rds_dev_id *next;
 
 	lockdep_assert_held(&admit->lock);
-	next = list_first_entry_or_null(&admit->line, struct rds_dev_id,
-					admit_node);
-	if (!next) {
-		admit->nr--;
+	share = list_first_entry_or_null(&admit->ready, struct rds_dev_share,
+					 node);
+	if (!share)
 		return;
-	}
+	next = list_first_entry(&share->line, struct rds_dev_id, admit_node);
 	list_del_init(&next->admit_node);
-	next->place = RDS_DEV_PLACE_HAS;
+	take(admit, share, next);
+	/* To the end, if it is still ready */
+	list_del_init(&share->node);
+	share_changed(admit, share);
 	rds_dev_id_queue_connect(next);
+}
+
+/* @id, which has a place, has none any more. */
+static void give_back(struct rds_dev_admit *admit, struct rds_dev_id *id,
+		      enum rds_dev_place place)
+{
+	struct rds_dev_share *share = share_of(id);
+
+	id->place = place;
+	admit->nr--;
+	share->nr--;
+	share_changed(admit, share);
+	pass_on(admit);
+}
+
+/* The id gives its place back, or leaves the line. */
+static void leave(struct rds_dev_admit *admit, struct rds_dev_id *id)
+{
+	struct rds_dev_share *share = share_of(id);
+
+	if (id->place == RDS_DEV_PLACE_WAITS) {
+		list_del_init(&id->admit_node);
+		share_changed(admit, share);
+	} else if (id->place == RDS_DEV_PLACE_HAS) {
+		give_back(admit, id, RDS_DEV_PLACE_OVER);
+	} else if (id->place == RDS_DEV_PLACE_SLOW) {
+		admit->nr_slow--;
+		share->nr_slow--;
+	}
+	id->place = RDS_DEV_PLACE_OVER;
 }
 
 void rds_dev_admit_leave(struct rds_dev_id *id)
@@ -142,13 +228,7 @@ void rds_dev_admit_leave(struct rds_dev_id *id)
 	struct rds_dev_admit *admit = admit_of(id);
 
 	spin_lock_bh(&admit->lock);
-	if (id->place == RDS_DEV_PLACE_WAITS)
-		list_del_init(&id->admit_node);
-	else if (id->place == RDS_DEV_PLACE_HAS)
-		pass_on(admit);
-	else if (id->place == RDS_DEV_PLACE_SLOW)
-		admit->nr_slow--;
-	id->place = RDS_DEV_PLACE_OVER;
+	leave(admit, id);
 	spin_unlock_bh(&admit->lock);
 }
 
@@ -159,14 +239,16 @@ void rds_dev_admit_leave(struct rds_dev_id *id)
 static bool keeps_place(struct rds_dev_id *id)
 {
 	struct rds_dev_admit *admit = admit_of(id);
+	struct rds_dev_share *share = share_of(id);
 	bool has;
 
 	spin_lock_bh(&admit->lock);
 	has = id->place == RDS_DEV_PLACE_HAS;
-	if (has && admit->nr_slow < SLOW_MAX) {
+	if (has && admit->nr_slow < SLOW_MAX &&
+	    share->nr_slow < part(admit, share, SLOW_MAX)) {
 		admit->nr_slow++;
-		id->place = RDS_DEV_PLACE_SLOW;
-		pass_on(admit);
+		share->nr_slow++;
+		give_back(admit, id, RDS_DEV_PLACE_SLOW);
 		has = false;
 	}
 	spin_unlock_bh(&admit->lock);
@@ -242,6 +324,7 @@ void rds_dev_admit_late(struct rds_dev_id *id)
 	list_add_tail(&id->admit_node, late_ids(admit, id));
 	id->place = RDS_DEV_PLACE_LATE;
 	id->dom->nr_late++;
+	share_of(id)->nr_late++;
 	spin_unlock_bh(&admit->lock);
 }
 
@@ -250,24 +333,38 @@ void rds_dev_admit_forget(struct rds_dev_id *id)
 	struct rds_dev_admit *admit = admit_of(id);
 
 	spin_lock_bh(&admit->lock);
-	list_del_init(&id->admit_node);
-	if (id->place == RDS_DEV_PLACE_LATE)
+	if (id->place == RDS_DEV_PLACE_LATE) {
+		list_del_init(&id->admit_node);
 		id->dom->nr_late--;
-	id->place = RDS_DEV_PLACE_OVER;
+		share_of(id)->nr_late--;
+	}
+	leave(admit, id);
 	spin_unlock_bh(&admit->lock);
+}
+
+/* Whether so many ids are late that no owner has another one in this way */
+static bool all_late(const struct rds_dev_admit *admit,
+		     const struct rds_dev_id *id)
+{
+	const struct rds_dev_share *share = share_of(id);
+
+	if (id->accepted)
+		return id->dom->nr_late >= LATE_ALL_REFUSE;
+	return id->dom->nr_late >= LATE_ALL ||
+	       share->nr_late >= part(admit, share, LATE_ALL);
 }
 
 bool rds_dev_admit_refuses(const struct rds_dev_id *id)
 {
 	struct rds_dev_admit *admit = admit_of(id);
 	const struct rds_dev_id *other;
-	unsigned int n = 0, all;
+	unsigned int n = 0;
+	bool all;
 
 	spin_lock_bh(&admit->lock);
 	list_for_each_entry(other, late_ids(admit, id), admit_node)
 		n += other->owner == id->owner;
-	all = id->dom->nr_late;
+	all = all_late(admit, id);
 	spin_unlock_bh(&admit->lock);
-	return n >= (id->accepted ? LATE_REFUSE : LATE_MAX) ||
-	       all >= (id->accepted ? LATE_ALL_REFUSE : LATE_ALL);
+	return all || n >= (id->accepted ? LATE_REFUSE : LATE_MAX);
 }
