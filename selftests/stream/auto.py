@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -23,6 +24,8 @@ DOOR, SOL_RDS, SO_RDS_TRANSPORT, AF_RDS = 258, 276, 8, 21
 IB, TCP, NONE = 0, 2, -1
 QUESTION, ANSWER = b"a question, and nothing before it", b"an answer"
 SYSCTL = "/proc/sys/net/rds/stream/"
+# More attempts than may be under way at a device: 64 with a place, 256 slow ones
+CROWD = 400
 LIBC = ctypes.CDLL(None, use_errno=True)
 JUDGED = bool(os.environ.get("RDS_JUDGED"))
 
@@ -469,6 +472,33 @@ class Cases:
         finally:
             setting("rdma_ms", 1000)
 
+    def silent_crowd(self):
+        """Attempts of a user at silent peers do not hold up those of another user."""
+        self.tries_rdma()
+        server, (reader, writer) = listening(self.peer), os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                self.other_user(writer)
+            finally:
+                os._exit(1)
+        os.close(writer)
+        try:
+            want(os.read(reader, 10), b"%d" % CROWD, "attempts")
+            s, took = dialled(self.peer, server.getsockname()[1])
+            want((carrier(s), carrier(talk(server, s))), (IB, IB), "carriers")
+            quick(took, 0.1)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(reader)
+
+    def other_user(self, writer):
+        """Begins attempts and says how many, until it is killed"""
+        os.setresuid(1000, 1000, 1000)
+        os.write(writer, b"%d" % len([attempt(another(self.plain, 6)) for _ in range(CROWD)]))
+        signal.pause()
+
     def was_tried(self, n):
         """Whether RDMA was tried to a host, which has no device and refuses TCP"""
         before = stat("stream_rdma_late") + stat("stream_rdma_failed")
@@ -665,6 +695,15 @@ def tcp_at(addr, port):
 def another(addr, n):
     """Another address of the same host, which is not known to be silent"""
     return addr[:-1] + str(int(addr[-1]) + n)
+
+
+def attempt(addr):
+    """A socket that is being connected by RDMA alone"""
+    s = opened(addr)
+    s.setsockopt(SOL_RDS, SO_RDS_TRANSPORT, IB)
+    s.setblocking(False)
+    want(s.connect_ex((addr, 9)), errno.EINPROGRESS, "connect()")
+    return s
 
 
 def reset(s):

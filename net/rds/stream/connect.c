@@ -106,6 +106,12 @@ static bool attempt_own(struct rds_ss_sock *ss, struct rds_ss_conn *conn)
 	return good;
 }
 
+/* Attempts of a user do not wait for those of another. */
+static u8 share_of(const struct sock *sk)
+{
+	return 1 + __kuid_val(sk->sk_uid) % (RDS_DEV_SHARES - 1);
+}
+
 static struct rds_ss_conn *attempt_new(struct rds_ss_sock *ss,
 				       const struct rds_ss_name *to,
 				       struct rds_dev_laddr *la)
@@ -124,6 +130,7 @@ static struct rds_ss_conn *attempt_new(struct rds_ss_sock *ss,
 		return ERR_PTR(-ENOBUFS);
 	conn->active = true;
 	conn->id.lport = ss->local.port;
+	conn->id.share = share_of(&ss->sk);
 	if (attempt_own(ss, conn))
 		return conn;
 	rds_dev_id_forget(&conn->id);
