@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Connection ids: how they come up, fail and end.  idfsm.c has their states,
- * and what can meet what in each of them.  Beside that:
+ * and what can meet what in each of them, idqp.c their queue pairs.  Beside
+ * that:
  *
  *   - rdma_destroy_id() returns when no handler runs or will run; it is called
  *     from a worker or by the user, never from a handler.
- *   - ib_drain_qp() waits for the device and not for the peer: it moves the
- *     queue pair to the error state and waits for one more completion, for
- *     which the user keeps room.  rxe, siw and the hardware drivers allow that
- *     from any state that rdma_create_qp() or the CM leave it in, also if it
- *     never reached RTS (in the error state rxe flushes what is posted,
- *     whatever the state was before; siw completes it at once).  A CM that uses
- *     the queue pair at the same time finds it in the error state and reports a
- *     failure, or in RESET (quirks.c) and connects a queue pair whose id is
- *     about to disconnect.
- *   - A queue pair of iWARP that was never connected is not drained: irdma may
- *     never flush it.  Nobody waits for its completions, which end with it.
- *   - Completions that the drain does not wait for.  siw keeps in the send
- *     queue what it finds there when the connection is being terminated, and
- *     flushes it later from its CM.  After ib_destroy_qp() no completion is
- *     left but on the completion queue, which is not shared there
- *     (rds_dev_props.soft) and which .qp_gone destroys.
  *   - The device is removed.  An id is entered at its device before it has one
  *     of rdma_cm, and ends then, in any state.
  *   - An interface that is down.  quirks.c shelves ids that cannot be
@@ -252,23 +237,6 @@ static void id_dial_late(struct rds_dev_id *id)
 		rds_dev_id_fail(id, RDS_DEV_WHY_DIAL);
 }
 
-static void id_connect_work(struct work_struct *work)
-{
-	struct rds_dev_id *id = container_of(work, struct rds_dev_id,
-					     connect_work);
-
-	switch (READ_ONCE(id->state)) {
-	case RDS_DEV_ID_WAIT_TURN:
-		id_dial_late(id);
-		break;
-	case RDS_DEV_ID_OPENING:
-		id_open(id);
-		break;
-	default:
-		break;
-	}
-}
-
 int rds_dev_id_dial(struct rds_dev_id *id, u16 port, u8 tos)
 {
 	id->port = port;
@@ -450,65 +418,6 @@ static int id_event(struct rdma_cm_id *cm_id, struct rdma_cm_event *ev)
 	return 0;
 }
 
-/* Queue pairs */
-
-static void qp_event(struct ib_event *ev, void *context)
-{
-	struct rds_dev_id *id = context;
-
-	switch (ev->event) {
-	case IB_EVENT_COMM_EST:
-		rdma_notify(id->cm_id, ev->event);
-		break;
-	case IB_EVENT_QP_FATAL:
-	case IB_EVENT_QP_REQ_ERR:
-	case IB_EVENT_QP_ACCESS_ERR:
-		/*
-		 * May be a hard interrupt, where upcalls are not allowed:
-		 * @timer reports it.
-		 */
-		WRITE_ONCE(id->qp_error, true);
-		mod_timer(&id->timer, jiffies);
-		break;
-	default:
-		break;
-	}
-}
-
-int rds_dev_id_create_qp(struct rds_dev_id *id, struct ib_qp_init_attr *attr)
-{
-	int err;
-
-	attr->qp_type = IB_QPT_RC;
-	attr->sq_sig_type = IB_SIGNAL_REQ_WR;
-	attr->event_handler = qp_event;
-	attr->qp_context = id;
-	err = rdma_create_qp(id->cm_id, id->dom->pd, attr);
-	if (!err)
-		id->qp = id->cm_id->qp;
-	return err;
-}
-EXPORT_SYMBOL_NS_GPL(rds_dev_id_create_qp, RDS_DEV_NS);
-
-static bool id_drains(const struct rds_dev_id *id)
-{
-	return id->connected || !id->dev->props.iwarp;
-}
-
-/* On return no completion runs or will run. */
-static void id_destroy_qp(struct rds_dev_id *id)
-{
-	if (id->qp) {
-		rds_dev_quirk_reset(id->dev, id->qp);
-		rdma_destroy_qp(id->cm_id);
-		/* For a softirq that has taken completions off the queue. */
-		if (!id_drains(id))
-			synchronize_rcu_expedited();
-	}
-	id->qp = NULL;
-	id->ops->qp_gone(id);
-}
-
 /* Begin and end */
 
 void rds_dev_id_forget(struct rds_dev_id *id)
@@ -524,12 +433,24 @@ EXPORT_SYMBOL_NS_GPL(rds_dev_id_forget, RDS_DEV_NS);
 /* Free the rest of an id that is on rds_dev.closing. */
 static void id_finish(struct rds_dev_id *id)
 {
-	id_destroy_qp(id);
+	rds_dev_id_destroy_qp(id);
 	if (id->cm_id && rds_dev_quirk_shelve(id))
 		return;
 	if (id->cm_id)
 		rdma_destroy_id(id->cm_id);
 	rds_dev_id_forget(id);
+}
+
+/* Nothing else works on the id, but perhaps handlers of rdma_cm. */
+static void id_reap_late(struct rds_dev_id *id)
+{
+	/*
+	 * A late id may have been established, and the CM keeps the queue pair
+	 * until this, which waits for the answer.
+	 */
+	if (id->qp)
+		rdma_disconnect(id->cm_id);
+	id_finish(id);
 }
 
 static void id_reap(struct work_struct *work)
@@ -538,13 +459,44 @@ static void id_reap(struct work_struct *work)
 					     reap_work);
 
 	cancel_work_sync(&id->connect_work);
-	/*
-	 * A late id may have been established, and the CM keeps the queue pair
-	 * until this, which waits for the answer.
-	 */
-	if (id->qp)
-		rdma_disconnect(id->cm_id);
-	id_finish(id);
+	id_reap_late(id);
+}
+
+/*
+ * connect_work runs from now on, or no more: then returns whether it frees the
+ * id, which is late.
+ */
+static bool id_connects(struct rds_dev_id *id, bool runs)
+{
+	bool reap;
+
+	spin_lock_bh(&id->lock);
+	id->connects = runs;
+	reap = id->reap_next;
+	spin_unlock_bh(&id->lock);
+	return reap;
+}
+
+static void id_connect_work(struct work_struct *work)
+{
+	struct rds_dev_id *id = container_of(work, struct rds_dev_id,
+					     connect_work);
+	bool reap;
+
+	id_connects(id, true);
+	switch (READ_ONCE(id->state)) {
+	case RDS_DEV_ID_WAIT_TURN:
+		id_dial_late(id);
+		break;
+	case RDS_DEV_ID_OPENING:
+		id_open(id);
+		break;
+	default:
+		break;
+	}
+	reap = id_connects(id, false);
+	if (reap)
+		id_reap_late(id);
 }
 
 bool rds_dev_id_init(struct rds_dev_id *id, const struct rds_dev_id_ops *ops,
@@ -616,20 +568,31 @@ void rds_dev_id_stop(struct rds_dev_id *id)
 	}
 	if (id->qp && rds_dev_quirk_may_speak(id))
 		rdma_disconnect(id->cm_id);
-	if (id->qp && id_drains(id))
+	if (id->qp && rds_dev_id_drains(id))
 		ib_drain_qp(id->qp);
-	id_destroy_qp(id);
+	rds_dev_id_destroy_qp(id);
 }
 EXPORT_SYMBOL_NS_GPL(rds_dev_id_stop, RDS_DEV_NS);
 
 void rds_dev_id_release(struct rds_dev_id *id)
 {
+	bool connects;
+
 	if (rds_dev_id_on(id, RDS_DEV_ID_EV_CLOSE)) {
 		id_finish(id);
 		return;
 	}
 	/* A notifier of link.c does not wait for late ids. */
 	rds_dev_link_quiet(id);
-	queue_work(id->dom->user->late_wq, &id->reap_work);
+	/*
+	 * connect_work may be waiting for TCP, and a second work that waits for
+	 * it would take one more place in the queue for what waits.
+	 */
+	spin_lock_bh(&id->lock);
+	connects = id->connects;
+	id->reap_next = connects;
+	spin_unlock_bh(&id->lock);
+	if (!connects)
+		queue_work(id->dom->user->late_wq, &id->reap_work);
 }
 EXPORT_SYMBOL_NS_GPL(rds_dev_id_release, RDS_DEV_NS);

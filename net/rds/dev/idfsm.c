@@ -112,7 +112,7 @@ static const unsigned char next_state[RDS_DEV_ID_NR_STATES]
 	},
 	/*
 	 * The queue pair cannot be destroyed before the device answers, nor
-	 * need it be flushed.  reap_work destroys it then, and the user keeps
+	 * need it be flushed.  A work item destroys it then, and the user keeps
 	 * its rings until then; the removal of the device waits for that.  An
 	 * owner with too many of these does not dial until one of them is
 	 * freed.

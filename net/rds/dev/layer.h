@@ -187,6 +187,13 @@ struct rds_dev_found {
 void rds_dev_addr_collect(struct net *net, struct list_head *found,
 			  bool *missed, bool *tentative);
 
+/* idqp.c */
+
+/* Whether the queue pair is drained at the end of the id */
+bool rds_dev_id_drains(const struct rds_dev_id *id);
+/* On return no completion runs or will run.  May sleep. */
+void rds_dev_id_destroy_qp(struct rds_dev_id *id);
+
 /* Queue connect_work, on late_wq if it may wait for TCP.  Any context. */
 static inline void rds_dev_id_queue_connect(struct rds_dev_id *id)
 {
@@ -223,7 +230,7 @@ void rds_dev_id_timer(struct timer_list *t);
 
 /*
  * The id, which has left, is late; until it is freed (_forget, for any id).
- * _refuses: its owner, or its domain, has too many late ones for another.
+ * _refuses: its owner, share or domain has too many late ones for another.
  */
 void rds_dev_admit_late(struct rds_dev_id *id);
 void rds_dev_admit_forget(struct rds_dev_id *id);
@@ -251,14 +258,11 @@ bool rds_dev_link_ok(const struct rds_dev_laddr *la,
  */
 bool rds_dev_link_waits(struct rds_dev_id *id);
 
-/*
- * Note that @id sends no packet of the CM from now on; a notifier may wait for
- * that.  _locked: rds_dev.lock is held.
- */
+/* @id sends no packet of the CM any more.  _locked: rds_dev.lock is held. */
 void rds_dev_link_quiet(struct rds_dev_id *id);
 void rds_dev_link_quiet_locked(struct rds_dev_id *id);
 
-/* Have IPv6 resolve the link-layer address of the peer before rdma_cm does. */
+/* Have IPv6 resolve the link-layer address of the peer ahead of rdma_cm. */
 void rds_dev_link_ask_neighbour(const struct rds_dev_id *id);
 
 /* The time that a wait may take, in jiffies: until @until, but at most @most */
