@@ -52,6 +52,8 @@ struct rds_dev_stats {
  * @once: bits of the address of a key that a peer may end
  * @small_keys: most keys of up to RDS_DEV_MR_SMALL pages of a device
  * @large_keys: most larger keys of a device
+ * @tos_is_sl: the lower half of a type of service is the service level of its
+ *	connection; else that is what the kernel makes of the type
  * @soft_netns: whether software devices that come serve all namespaces; may be
  *	NULL
  * @slot: number of the user, 0 outside its use; this and the rest is rds_dev's
@@ -65,6 +67,7 @@ struct rds_dev_user {
 	u64			once;
 	unsigned int		small_keys;
 	unsigned int		large_keys;
+	bool			tos_is_sl;
 	const bool		*soft_netns;
 
 	unsigned int		slot;
@@ -77,7 +80,7 @@ void rds_dev_stats_sum(const struct rds_dev_user *user,
 		       struct rds_dev_stats *sum);
 
 /* Raised whenever what a user is compiled with changes */
-#define RDS_DEV_API	3
+#define RDS_DEV_API	4
 
 /**
  * struct rds_dev_abi - what a user was compiled with

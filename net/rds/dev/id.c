@@ -338,9 +338,11 @@ static void event_addr_resolved(struct rds_dev_id *id)
 
 static void event_route_resolved(struct rds_dev_id *id)
 {
+	struct sa_path_rec *path = id->cm_id->route.path_rec;
+
 	/* iWARP has no path record. */
-	if (id->cm_id->route.path_rec)
-		id->cm_id->route.path_rec->sl = id->tos & 0x0f;
+	if (path && id->dom->user->tos_is_sl)
+		path->sl = id->tos & 0x0f;
 	rds_dev_id_continue(id, RDS_DEV_ID_EV_OPEN);
 }
 

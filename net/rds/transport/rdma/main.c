@@ -41,6 +41,7 @@ struct rds_dev_user rds_rdma_user = {
 	.once	    = RDS_MR_OFFSET_ONCE,
 	.small_keys = 348160,
 	.large_keys = 4096,
+	.tos_is_sl  = true,
 	.soft_netns = &soft_netns,
 };
 
