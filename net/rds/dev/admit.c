@@ -28,13 +28,16 @@
  * may begin as many attempts as it likes at peers that do not answer, so a
  * share has at most three quarters of the places, of the slow attempts and of
  * the late ids.  Share 0, of what the user dials for all, may have all of them.
+ * When two parties have taken all, no place is given back for some seconds.  So
+ * there are a few places more, for shares that have nothing under way.
  *
  * Requests of peers need no place: each is an attempt that has one at the
  * peer, and its time there passes.
  *
  * Late ids.  An owner does not dial while too many of its ids wait for an iWARP
- * device to answer, nor does any owner of a domain with very many.  This bounds
- * the memory of late ids, which keep their queue pairs and rings.
+ * device to answer, nor does any owner of a domain or share with very many.
+ * This bounds the memory of late ids, which keep their queue pairs and rings,
+ * and what is in the queue for what waits.
  *
  * Ownership: rds_dev_id.admit_node is in a line or among the late ids of its
  * user at its device, which refer to the id without a count.
@@ -59,6 +62,8 @@
  * both ends busy, and few enough to be through in SLOW_TIME
  */
 #define PLACES		64
+/* Further ones, for shares that have nothing under way */
+#define PLACES_FIRST	8
 /*
  * Longest time until messages can be sent: of an attempt since it is dialled,
  * of a request since it is answered.  What this host is slow in before counts
@@ -78,7 +83,7 @@
 #define LATE_REFUSE	8
 /*
  * The same for all owners of a domain together, as an owner may be a socket of
- * which a user has many.  The attempts that are under way come on top.
+ * which a user has many.  What is under way counts as late, as it may be soon.
  */
 #define LATE_ALL	512
 #define LATE_ALL_REFUSE	1024
@@ -124,10 +129,21 @@ static unsigned int part(const struct rds_dev_admit *admit,
 	return share == admit->share ? all : all - all / 4;
 }
 
+/* Whether the share may have one of PLACES */
 static bool may_have(const struct rds_dev_admit *admit,
 		     const struct rds_dev_share *share)
 {
 	return share->nr < part(admit, share, PLACES);
+}
+
+/* Whether there is a place for an attempt that has just come */
+static bool place_free(const struct rds_dev_admit *admit,
+		       const struct rds_dev_share *share)
+{
+	if (!share->nr && !share->nr_slow && list_empty(&share->line))
+		return admit->nr < PLACES + PLACES_FIRST;
+	/* No share that may have a place waits while one is free. */
+	return admit->nr < PLACES && may_have(admit, share);
 }
 
 /* The line or the number of places of the share has changed. */
@@ -159,8 +175,7 @@ bool rds_dev_admit(struct rds_dev_id *id)
 
 	spin_lock_bh(&admit->lock);
 	if (id->place == RDS_DEV_PLACE_NONE) {
-		/* No share that may have a place waits while one is free. */
-		if (admit->nr < PLACES && may_have(admit, share)) {
+		if (place_free(admit, share)) {
 			take(admit, share, id);
 		} else {
 			id->place = RDS_DEV_PLACE_WAITS;
@@ -173,7 +188,7 @@ bool rds_dev_admit(struct rds_dev_id *id)
 	return has;
 }
 
-/* A place is free: the first of the next line gets it. */
+/* A place was given back: the first of the next line gets it. */
 static void pass_on(struct rds_dev_admit *admit)
 {
 	struct rds_dev_share *share;
@@ -182,7 +197,7 @@ static void pass_on(struct rds_dev_admit *admit)
 	lockdep_assert_held(&admit->lock);
 	share = list_first_entry_or_null(&admit->ready, struct rds_dev_share,
 					 node);
-	if (!share)
+	if (!share || admit->nr >= PLACES)
 		return;
 	next = list_first_entry(&share->line, struct rds_dev_id, admit_node);
 	list_del_init(&next->admit_node);
@@ -193,13 +208,8 @@ static void pass_on(struct rds_dev_admit *admit)
 	rds_dev_id_queue_connect(next);
 }
 
-/* @id, which has a place, has none any more. */
-static void give_back(struct rds_dev_admit *admit, struct rds_dev_id *id,
-		      enum rds_dev_place place)
+static void give_back(struct rds_dev_admit *admit, struct rds_dev_share *share)
 {
-	struct rds_dev_share *share = share_of(id);
-
-	id->place = place;
 	admit->nr--;
 	share->nr--;
 	share_changed(admit, share);
@@ -215,7 +225,7 @@ static void leave(struct rds_dev_admit *admit, struct rds_dev_id *id)
 		list_del_init(&id->admit_node);
 		share_changed(admit, share);
 	} else if (id->place == RDS_DEV_PLACE_HAS) {
-		give_back(admit, id, RDS_DEV_PLACE_OVER);
+		give_back(admit, share);
 	} else if (id->place == RDS_DEV_PLACE_SLOW) {
 		admit->nr_slow--;
 		share->nr_slow--;
@@ -233,8 +243,8 @@ void rds_dev_admit_leave(struct rds_dev_id *id)
 }
 
 /*
- * The attempt gives its place back, unless too many have done that.  Returns
- * whether it keeps the place.
+ * The attempt gives its place back, unless too many have done that, of all or
+ * of its share.  Returns whether it keeps the place.
  */
 static bool keeps_place(struct rds_dev_id *id)
 {
@@ -248,7 +258,8 @@ static bool keeps_place(struct rds_dev_id *id)
 	    share->nr_slow < part(admit, share, SLOW_MAX)) {
 		admit->nr_slow++;
 		share->nr_slow++;
-		give_back(admit, id, RDS_DEV_PLACE_SLOW);
+		id->place = RDS_DEV_PLACE_SLOW;
+		give_back(admit, share);
 		has = false;
 	}
 	spin_unlock_bh(&admit->lock);
@@ -342,16 +353,18 @@ void rds_dev_admit_forget(struct rds_dev_id *id)
 	spin_unlock_bh(&admit->lock);
 }
 
-/* Whether so many ids are late that no owner has another one in this way */
+/* Whether so many ids are late that no owner, or none of the share, dials */
 static bool all_late(const struct rds_dev_admit *admit,
 		     const struct rds_dev_id *id)
 {
 	const struct rds_dev_share *share = share_of(id);
+	unsigned int nr_late = id->dom->nr_late;
 
 	if (id->accepted)
-		return id->dom->nr_late >= LATE_ALL_REFUSE;
-	return id->dom->nr_late >= LATE_ALL ||
-	       share->nr_late >= part(admit, share, LATE_ALL);
+		return nr_late >= LATE_ALL_REFUSE;
+	return nr_late + admit->nr + admit->nr_slow > LATE_ALL ||
+	       share->nr_late + share->nr + share->nr_slow >
+		       part(admit, share, LATE_ALL);
 }
 
 bool rds_dev_admit_refuses(const struct rds_dev_id *id)

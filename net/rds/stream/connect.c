@@ -3,7 +3,9 @@
  * bind(), connect() and names.  A socket whose attempt has failed can try
  * again: the next attempt is another connection.
  */
+#include <linux/jhash.h>
 #include <linux/module.h>
+#include <linux/net.h>
 #include <linux/sched/signal.h>
 #include <net/ip.h>
 #include <rdma/rdma_cm.h>
@@ -106,10 +108,20 @@ static bool attempt_own(struct rds_ss_sock *ss, struct rds_ss_conn *conn)
 	return good;
 }
 
-/* Attempts of a user do not wait for those of another. */
+/*
+ * Attempts of a user do not wait for those of another, unless both happen to be
+ * of one share.  Root has its own.  0 is no share (admit.c).
+ */
 static u8 share_of(const struct sock *sk)
 {
-	return 1 + __kuid_val(sk->sk_uid) % (RDS_DEV_SHARES - 1);
+	kuid_t uid = READ_ONCE(sk->sk_uid);
+	static u32 secret __read_mostly;
+
+	net_get_random_once(&secret, sizeof(secret));
+	if (uid_eq(uid, GLOBAL_ROOT_UID))
+		return 1;
+	return 2 + reciprocal_scale(jhash_1word(__kuid_val(uid), secret),
+				    RDS_DEV_SHARES - 2);
 }
 
 static struct rds_ss_conn *attempt_new(struct rds_ss_sock *ss,
