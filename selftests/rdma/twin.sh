@@ -89,35 +89,55 @@ key_of_twin() {
 first_message() { "$RDS_BIN/rds-probe" ping 1 "$RDS_SELF4" "$1" $((10000 * slow)); }
 ask() { echo "$*" >"$twin/ask"; }
 
-# in_time SHARE COMMAND...: the command succeeds while the twin has more attempts at a silent peer than
-# the 64 with places and 256 slow ones: they ask before, and some still wait afterwards.
-in_time() {
+# beside COMMAND...: the command succeeds beside attempts of the twin, some of which still wait when it
+# ends. At its end siw waits for TCP: for 7 s, or $_syn more retries.
+beside() {
 	_retries=$(cat /proc/sys/net/ipv4/tcp_syn_retries)
-	# At its end siw waits for TCP: 7 s.
-	echo 2 >/proc/sys/net/ipv4/tcp_syn_retries
-	ask "$RDS_SELF4" 10.77.0.1 400 "$1" && shift && "$@"
+	echo $((2 + ${_syn:-0})) >/proc/sys/net/ipv4/tcp_syn_retries
+	"$@"
 	_rc=$?
-	_waits=$(cat "$twin/ask")
-	echo "# $_waits attempts of the twin wait"
+	read -r _waits _late <"$twin/ask"
+	echo "# $_waits attempts of the twin wait, $_late are late"
 	ask 0
 	echo "$_retries" >/proc/sys/net/ipv4/tcp_syn_retries
 	[ $_rc = 0 ] && [ "$_waits" -gt 0 ]
 }
 
-# A connection of RDS comes up.
+# crowd SHARE: more attempts at a silent peer than the 64 with places and 256 slow ones
+crowd() { ask "$RDS_SELF4" 10.77.0.1 400 "$1"; }
+# wait_at_most N: all attempts but N have a place, or have given theirs back
+wait_at_most() { wait_for $((20 * slow)) at_most "$1"; }
+at_most() { read -r _waits _late <"$twin/ask" && [ "$_waits" -le "$1" ]; }
+talk_share() { twin talk "$RDS_SELF4" "$RDS_PEER4" $port; }
+
+# A connection of RDS comes up beside attempts of the twin.
 apart() {
 	ip addr add 192.168.60.71/24 dev rds0 && ip addr add 192.168.60.72/24 dev rds0 &&
 		rdma_silent && rdma_ready 192.168.60.71 192.168.60.72 && first_message 192.168.60.71 &&
-		in_time 0 first_message 192.168.60.72
+		beside rds_apart
 }
+rds_apart() { crowd 0 && first_message 192.168.60.72; }
 
-# So does one of the twin that is of another share, when the share of the others has all it may have:
-# three quarters of the places and of the slow attempts.
-shares() {
-	in_time 1 talks_at_limit && [ "$_waits" = 160 ]
+# So does one of the twin that is of another share. A share has three quarters of the places and of the
+# slow attempts.
+shares() { beside share_apart && [ "$_waits" = 160 ]; }
+share_apart() { crowd 1 && wait_at_most 160 && talk_share; }
+
+# One that is the first of its share does when others have all there is, too.
+shares_first() { beside share_first; }
+share_first() { crowd 0 && wait_at_most 80 && talk_share; }
+
+# One that is the second of its share, which has the first place in vain, gets the place of a slow one.
+shares_turns() { beside share_turn; }
+share_turn() { crowd 0 && ask "$RDS_SELF4" 10.77.0.1 1 2 && talk_share; }
+
+# A share has three quarters of the 512 late ids, with what is under way, and leaves the others to dial.
+# At first 240 are under way and become late, then 144, and 48 fail, which keep their places here.
+shares_late() { _syn=2 beside share_late && [ "$_late" -le 384 ] && { [ "$dev" = rxe ] || [ "$_late" = 384 ]; }; }
+share_late() {
+	crowd 1 && wait_at_most 160 && ask late && crowd 1 && wait_at_most 208 && ask late &&
+		crowd 1 && wait_at_most 352 && talk_share
 }
-at_limit() { [ "$(cat "$twin/ask")" -le 160 ]; }
-talks_at_limit() { wait_for $((20 * slow)) at_limit && twin talk "$RDS_SELF4" "$RDS_PEER4" $port; }
 
 # The twin comes and goes while RDS has traffic.
 rds_goes_on() {
@@ -162,6 +182,9 @@ one_guest() {
 	check twin.traffic traffic
 	check twin.apart apart
 	check twin.shares shares
+	check twin.shares_first shares_first
+	check twin.shares_turns shares_turns
+	check twin.shares_late shares_late
 	check twin.twin_goes_on twin_goes_on
 	check twin.device_goes device_goes
 	check twin.close twin close $port
@@ -190,7 +213,7 @@ twin_again() {
 	return $_rc
 }
 
-_sum=23
+_sum=26
 [ -z "${RDS_SELF4:-}" ] || _sum=6
 plan $((1 + _sum + $(rdma_left_plan)))
 rdma_up "$dev" tcp-first && ok twin.up || { not_ok twin.up "see above"; exit 1; }

@@ -5,8 +5,10 @@
  *
  * The parameter ask takes "LOCAL PEER N SHARE", of IPv4: N attempts of a share
  * at a peer that does not answer begin, and stay until "0" ends all of them.
- * Those that fail keep their places until then.  It shows how many wait in the
- * line.  Other attempts are of a share of their own.
+ * Those that fail keep their places until then.  "late" ends them, too, and does
+ * not wait until a device has answered.  It shows how many wait in lines and,
+ * if there are some, how many are late.  Other attempts are of a share of their
+ * own.
  *
  * Ownership: a connection belongs to the call that dials it, and one that was
  * accepted to close_work, which its end queues.  What the parameter ask begins
@@ -33,6 +35,8 @@
 #define NUMBER	0x7477696e7477696eULL
 #define ASK_PORT	7782
 #define TALK_SHARE	2
+/* Its lower half is no service level: the network stack has 0 for it. */
+#define TALK_TOS	0x08
 
 /* What becomes of a connection, told to who waits */
 #define TWIN_UP		BIT(0)
@@ -396,16 +400,20 @@ static bool told(struct twin_conn *conn, int what)
 /* A frame each way, behind a WRITE if there is an @rkey */
 static int conn_talk(struct twin_conn *conn, u16 port, u32 rkey, u64 addr)
 {
+	const struct sa_path_rec *path;
 	int err;
 
 	if (!conn_own(conn))
 		return -ENETDOWN;
 	conn->id.share = TALK_SHARE;
-	err = rds_dev_id_dial(&conn->id, port, 0);
+	err = rds_dev_id_dial(&conn->id, port, TALK_TOS);
 	if (err)
 		return err;
 	if (!told(conn, TWIN_UP))
 		return atomic_read(&conn->what) ? -ECONNREFUSED : -ETIMEDOUT;
+	path = conn->id.cm_id->route.path_rec;
+	if (path && path->sl)
+		return -EBADE;
 	err = post_number(conn, NUMBER, rkey, addr);
 	if (err)
 		return err;
@@ -531,9 +539,10 @@ static int ask_set(const char *val, const struct kernel_param *kp)
 	unsigned int n, share;
 	char a[16], b[16];
 
-	if (sysfs_streq(val, "0")) {
+	if (sysfs_streq(val, "0") || sysfs_streq(val, "late")) {
 		asking_end();
-		conns_wait();
+		if (sysfs_streq(val, "0"))
+			conns_wait();
 		return 0;
 	}
 	if (sscanf(val, "%15s %15s %u %u", a, b, &n, &share) != 4 ||
@@ -546,19 +555,21 @@ static int ask_set(const char *val, const struct kernel_param *kp)
 static int ask_get(char *buf, const struct kernel_param *kp)
 {
 	const struct twin_conn *conn;
-	unsigned int n = 0;
+	unsigned int n = 0, late = 0;
 
 	spin_lock_bh(&twin_lock);
-	list_for_each_entry(conn, &twin_asking, node)
+	list_for_each_entry(conn, &twin_asking, node) {
 		n += READ_ONCE(conn->id.place) == RDS_DEV_PLACE_WAITS;
+		late = READ_ONCE(conn->id.dom->nr_late);
+	}
 	spin_unlock_bh(&twin_lock);
-	return sysfs_emit(buf, "%u\n", n);
+	return sysfs_emit(buf, "%u %u\n", n, late);
 }
 
 static const struct kernel_param_ops ask_ops = { .set = ask_set,
 						 .get = ask_get };
 module_param_cb(ask, &ask_ops, NULL, 0600);
-MODULE_PARM_DESC(ask, "attempts that nobody answers, and how many wait");
+MODULE_PARM_DESC(ask, "attempts that nobody answers; how many wait, and how many are late");
 
 void twin_conns_end(void)
 {

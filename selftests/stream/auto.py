@@ -475,28 +475,37 @@ class Cases:
     def silent_crowd(self):
         """Attempts of a user at silent peers do not hold up those of another user."""
         self.tries_rdma()
-        server, (reader, writer) = listening(self.peer), os.pipe()
+        server, (here, there) = listening(self.peer), socket.socketpair()
         child = os.fork()
         if not child:
             try:
-                self.other_user(writer)
+                self.other_user(there)
+            except Exception:  # pylint: disable=broad-except
+                traceback.print_exc()
             finally:
                 os._exit(1)
-        os.close(writer)
+        there.close()
         try:
-            want(os.read(reader, 10), b"%d" % CROWD, "attempts")
+            want(here.recv(10), b"%d" % CROWD, "attempts")
             s, took = dialled(self.peer, server.getsockname()[1])
+            here.send(b"?")
+            want(here.recv(10), b"%d" % CROWD, "attempts that have no result yet")
             want((carrier(s), carrier(talk(server, s))), (IB, IB), "carriers")
-            quick(took, 0.1)
+            quick(took, 0.5)
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            os.close(reader)
+            here.close()
 
-    def other_user(self, writer):
-        """Begins attempts and says how many, until it is killed"""
+    def other_user(self, there):
+        """Begins attempts and says how many, and when it is asked how many have no result, until killed"""
         os.setresuid(1000, 1000, 1000)
-        os.write(writer, b"%d" % len([attempt(another(self.plain, 6)) for _ in range(CROWD)]))
+        begun, p = [attempt(another(self.plain, 6)) for _ in range(CROWD)], select.poll()
+        there.send(b"%d" % len(begun))
+        for s in begun:
+            p.register(s, select.POLLOUT)
+        there.recv(1)
+        there.send(b"%d" % (len(begun) - len(p.poll(0))))
         signal.pause()
 
     def was_tried(self, n):
