@@ -15,8 +15,9 @@
  * attempt that is not through SLOW_TIME later gives its place back, and
  * goes on without one.  No more than SLOW_MAX do that at a time, the others try
  * again SLOW_TIME later: where all are slow, as this host or its peers are
- * busy, at most PLACES + SLOW_MAX attempts are under way.  The time in a line
- * has no limit: it grows with the number of attempts in front at such peers.
+ * busy, PLACES + SLOW_MAX attempts are under way, and few more.  The time in a
+ * line has no limit: it grows with the number of attempts in front at such
+ * peers.
  *
  * Users.  Each user has places, lines and late ids of its own at a device, so
  * that no attempt waits for those of another user: whoever may open streams
@@ -43,9 +44,10 @@
  * user at its device, which refer to the id without a count.
  * rds_dev_admit_leave() and rds_dev_admit_forget() take it out before the id
  * goes; connect_work, which is queued under the lock, is cancelled after the
- * former.  The id leaves its domain, which has the slot of the user, after
- * that.  The use ends when all ids have left, so who gets the slot next finds
- * empty lines and all places free.
+ * former, but for that of a late id, which nobody queues again.  The id leaves
+ * its domain, which has the slot of the user, after that.  The use ends when
+ * all ids have left, so who gets the slot next finds empty lines and all places
+ * free.
  *
  * Lock: rds_dev_admit.lock (spin, bh), of a user at a device, guards its lines,
  * its counts, its late ids and their number in the domain, and
@@ -136,14 +138,21 @@ static bool may_have(const struct rds_dev_admit *admit,
 	return share->nr < part(admit, share, PLACES);
 }
 
-/* Whether there is a place for an attempt that has just come */
+static bool idle(const struct rds_dev_share *share)
+{
+	return !share->nr && !share->nr_slow;
+}
+
+/*
+ * Whether there is a place for the share.  No share waits while there is one
+ * for it.
+ */
 static bool place_free(const struct rds_dev_admit *admit,
 		       const struct rds_dev_share *share)
 {
-	if (!share->nr && !share->nr_slow && list_empty(&share->line))
-		return admit->nr < PLACES + PLACES_FIRST;
-	/* No share that may have a place waits while one is free. */
-	return admit->nr < PLACES && may_have(admit, share);
+	if (admit->nr < PLACES)
+		return may_have(admit, share);
+	return admit->nr < PLACES + PLACES_FIRST && idle(share);
 }
 
 /* The line or the number of places of the share has changed. */
@@ -188,16 +197,29 @@ bool rds_dev_admit(struct rds_dev_id *id)
 	return has;
 }
 
-/* A place was given back: the first of the next line gets it. */
+/* The share whose turn it is, or NULL; there are RDS_DEV_SHARES at most. */
+static struct rds_dev_share *next_share(struct rds_dev_admit *admit)
+{
+	struct rds_dev_share *share;
+
+	list_for_each_entry(share, &admit->ready, node)
+		if (place_free(admit, share))
+			return share;
+	return NULL;
+}
+
+/*
+ * A place was given back, or the share of one has become idle: the first of the
+ * next line gets a place.
+ */
 static void pass_on(struct rds_dev_admit *admit)
 {
 	struct rds_dev_share *share;
 	struct rds_dev_id *next;
 
 	lockdep_assert_held(&admit->lock);
-	share = list_first_entry_or_null(&admit->ready, struct rds_dev_share,
-					 node);
-	if (!share || admit->nr >= PLACES)
+	share = next_share(admit);
+	if (!share)
 		return;
 	next = list_first_entry(&share->line, struct rds_dev_id, admit_node);
 	list_del_init(&next->admit_node);
@@ -229,6 +251,7 @@ static void leave(struct rds_dev_admit *admit, struct rds_dev_id *id)
 	} else if (id->place == RDS_DEV_PLACE_SLOW) {
 		admit->nr_slow--;
 		share->nr_slow--;
+		pass_on(admit);
 	}
 	id->place = RDS_DEV_PLACE_OVER;
 }
@@ -358,13 +381,14 @@ static bool all_late(const struct rds_dev_admit *admit,
 		     const struct rds_dev_id *id)
 {
 	const struct rds_dev_share *share = share_of(id);
-	unsigned int nr_late = id->dom->nr_late;
+	unsigned int all = id->dom->nr_late + admit->nr + admit->nr_slow;
+	unsigned int own = share->nr_late + share->nr + share->nr_slow;
 
 	if (id->accepted)
-		return nr_late >= LATE_ALL_REFUSE;
-	return nr_late + admit->nr + admit->nr_slow > LATE_ALL ||
-	       share->nr_late + share->nr + share->nr_slow >
-		       part(admit, share, LATE_ALL);
+		return id->dom->nr_late >= LATE_ALL_REFUSE;
+	/* The first one of a share has more room, as with places. */
+	return all > LATE_ALL + (own == 1 ? PLACES_FIRST : 0) ||
+	       own > part(admit, share, LATE_ALL);
 }
 
 bool rds_dev_admit_refuses(const struct rds_dev_id *id)

@@ -443,7 +443,7 @@ static void id_finish(struct rds_dev_id *id)
 	rds_dev_id_forget(id);
 }
 
-/* Nothing else works on the id, but perhaps handlers of rdma_cm. */
+/* Nothing else works on the id, late or not, but perhaps handlers of rdma_cm */
 static void id_reap_late(struct rds_dev_id *id)
 {
 	/*
@@ -578,7 +578,7 @@ EXPORT_SYMBOL_NS_GPL(rds_dev_id_stop, RDS_DEV_NS);
 
 void rds_dev_id_release(struct rds_dev_id *id)
 {
-	bool connects;
+	bool reaps;
 
 	if (rds_dev_id_on(id, RDS_DEV_ID_EV_CLOSE)) {
 		id_finish(id);
@@ -588,13 +588,14 @@ void rds_dev_id_release(struct rds_dev_id *id)
 	rds_dev_link_quiet(id);
 	/*
 	 * connect_work may be waiting for TCP, and a second work that waits for
-	 * it would take one more place in the queue for what waits.
+	 * it would take one more place on late_wq.  It is not pending, too: in
+	 * ASKED and LATE nobody queues it.
 	 */
 	spin_lock_bh(&id->lock);
-	connects = id->connects;
-	id->reap_next = connects;
+	reaps = id->connects && rds_dev_id_waits(id);
+	id->reap_next = reaps;
 	spin_unlock_bh(&id->lock);
-	if (!connects)
+	if (!reaps)
 		queue_work(id->dom->user->late_wq, &id->reap_work);
 }
 EXPORT_SYMBOL_NS_GPL(rds_dev_id_release, RDS_DEV_NS);

@@ -76,10 +76,7 @@ static inline bool rds_dev_serves(const struct rds_dev *dev,
 	       (net_eq(net, &init_net) || all & BIT(user->slot));
 }
 
-/*
- * The device of an ib_device, counted; NULL if it is not used or is
- * being removed.
- */
+/* The device of an ib_device, counted; NULL if it has none, or has no more */
 struct rds_dev *rds_dev_get(struct ib_device *ib);
 void rds_dev_put(struct rds_dev *dev);
 
@@ -194,13 +191,19 @@ bool rds_dev_id_drains(const struct rds_dev_id *id);
 /* On return no completion runs or will run.  May sleep. */
 void rds_dev_id_destroy_qp(struct rds_dev_id *id);
 
-/* Queue connect_work, on late_wq if it may wait for TCP.  Any context. */
+/* Whether connect_work may wait for TCP, so that it runs on late_wq */
+static inline bool rds_dev_id_waits(const struct rds_dev_id *id)
+{
+	return id->dev->props.dial_waits && !id->accepted;
+}
+
+/* Queue connect_work.  Any context. */
 static inline void rds_dev_id_queue_connect(struct rds_dev_id *id)
 {
-	bool waits = id->dev->props.dial_waits && !id->accepted;
 	const struct rds_dev_user *user = id->dom->user;
 
-	queue_work(waits ? user->late_wq : user->wq, &id->connect_work);
+	queue_work(rds_dev_id_waits(id) ? user->late_wq : user->wq,
+		   &id->connect_work);
 }
 
 /* admit.c */
@@ -230,7 +233,7 @@ void rds_dev_id_timer(struct timer_list *t);
 
 /*
  * The id, which has left, is late; until it is freed (_forget, for any id).
- * _refuses: its owner, share or domain has too many late ones for another.
+ * _refuses: its owner, share or domain has too many late or under way.
  */
 void rds_dev_admit_late(struct rds_dev_id *id);
 void rds_dev_admit_forget(struct rds_dev_id *id);
@@ -251,10 +254,9 @@ bool rds_dev_link_ok(const struct rds_dev_laddr *la,
 		     const struct in6_addr *remote);
 
 /*
- * Whether an attempt must wait before it is dialled, as its link is not usable.
- * If true, connect_work is queued when the link is usable; else the id asks for
- * a place next.  @id is entered, so the end of its interface is either seen
- * here or fails @id.
+ * Whether an attempt waits for its link: then connect_work is queued when that
+ * is usable; else the id asks for a place next.  @id is entered, so the end of
+ * its interface is either seen here or fails @id.
  */
 bool rds_dev_link_waits(struct rds_dev_id *id);
 
@@ -271,10 +273,7 @@ static inline long rds_dev_time_left(unsigned long until, long most)
 	return clamp((long)(until - jiffies), 0L, most);
 }
 
-/*
- * Continue all attempts and ends whose link is usable; false if some wait for
- * another link.
- */
+/* Continue what waits for a link that is usable; false if something waits on */
 bool rds_dev_links_ready(void);
 
 /* rds_dev.due_work, which has a reference to the device */

@@ -110,7 +110,7 @@ static bool attempt_own(struct rds_ss_sock *ss, struct rds_ss_conn *conn)
 
 /*
  * Attempts of a user do not wait for those of another, unless both happen to be
- * of one share.  Root has its own.  0 is no share (admit.c).
+ * of one share.  Root has its own, and 0 is for none (admit.c).
  */
 static u8 share_of(const struct sock *sk)
 {

@@ -4,8 +4,8 @@
  *
  * struct rds_rdma_path is the private part of a path and lives as long.  struct
  * rds_rdma_conn is one connection of a path, a queue pair with all that belongs
- * to it, from path_connect or path_attach to the end of path_close, or of
- * reap_work, to which path_close may leave the rest.
+ * to it, from path_connect or path_attach to the end of path_close, or of the
+ * work of its id to which path_close may leave the rest.
  *
  * Ownership of a connection: rds_rdma_path.conn, which path_connect,
  * path_attach and path_close change under the core's control mutex.
