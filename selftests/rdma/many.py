@@ -161,9 +161,9 @@ def silent(limit, remote, me, end, peers):
     end.begin(peers)
     end.send()
     until = time.monotonic() + limit
-    while asking() < BUSY:
+    while (asked := asking()) < BUSY:
         if time.monotonic() > until:
-            print("# only %d ask" % asking())
+            print("# only %d ask" % asked)
             return True
         time.sleep(0.05)
     return answered(limit, remote, [me], peers, before)

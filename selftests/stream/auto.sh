@@ -10,7 +10,8 @@ dev=$1
 
 # plain_net: the namespace, its addresses, and the route to those that are off-link
 plain_net() {
-	ip netns add plain && ip link set rds1 netns plain || return 1
+	ip netns add plain && ip link set rds1 netns plain && ip link add other type dummy &&
+		ip link set other up || return 1
 	for _n in 3 4 5 6 7 8 9; do
 		ip -n plain addr add 192.168.60.$_n/24 dev rds1 &&
 			ip -n plain addr add fd00:60::$_n/64 dev rds1 nodad || return 1
