@@ -150,7 +150,7 @@ struct rds_dev_share {
  * @nr: attempts that have a place
  * @nr_slow: attempts that are under way without one
  * @ready: shares that have attempts in their line and may have a further place;
- *	the first gets the next one
+ *	the first for which there is one gets it
  * @share: shares, by rds_dev_id.share
  * @late: late ids, by rds_dev_id.admit_node, by owner
  */

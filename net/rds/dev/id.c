@@ -588,8 +588,8 @@ void rds_dev_id_release(struct rds_dev_id *id)
 	rds_dev_link_quiet(id);
 	/*
 	 * connect_work may be waiting for TCP, and a second work that waits for
-	 * it would take one more place on late_wq.  It is not pending, too: in
-	 * ASKED and LATE nobody queues it.
+	 * it would take one more place on late_wq.  While it runs for a late id
+	 * it is not queued again: nobody does that in ASKED and LATE.
 	 */
 	spin_lock_bh(&id->lock);
 	reaps = id->connects && rds_dev_id_waits(id);
