@@ -9,14 +9,14 @@ out=/run/hoard.out
 hoard=''
 
 charges() { awk -v k="$1" '$1 == k { print $2 }' $group/memory.stat; }
-slab() { awk '/^Slab:/ { print $2 }' /proc/meminfo; }
-held() { awk -v k="$1" '$1 == k { print $2 }' /proc/net/rds/held; }
 
-# begin WAY NUMBER: start an attack within the cgroup; returns when it holds what it can
+# in_group CMD...: run CMD within the cgroup
+in_group() { sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - $group "$@"; }
+
+# begin NUMBER SIZE: start an attack within the cgroup; returns when it holds what it can
 begin() {
 	mkfifo /run/hoard.in
-	sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - $group "$RDS_BIN/rds-hoard" "$@" \
-		</run/hoard.in >$out 2>&1 &
+	in_group "$RDS_BIN/rds-hoard" messages "$@" </run/hoard.in >$out 2>&1 &
 	hoard=$!
 	exec 9>/run/hoard.in
 	wait_for 60 grep -q ^holds $out
@@ -29,32 +29,27 @@ end() {
 	rm -f /run/hoard.in
 }
 
-no_more_than() { [ "$(held "$1")" -le "$2" ]; }
-
 # judge NAME CMD...: a result for ours
 judge() {
 	[ "$RDS_STACK" != ours ] || check "$@"
 }
 
+connect_to() { in_group "$RDS_BIN/rds-hoard" connections "$1" $group >$out 2>&1; }
+
 # Loopback to many addresses: each connection is charged to who sends, and all are gone 15 s after
 # the socket.
 connections() {
-	_number=20000 _slab=$(slab)
-	[ "$RDS_STACK" != ours ] || _before=$(held connections)
-	check attack.connections.made begin connections $_number
-	_got=$(sed -n 's/^holds //p' $out)
-	_charged=$(charges slab) _slab=$((($(slab) - _slab) * 1024))
-	echo "# connections: $_got of $_number, $_slab bytes of slab more, $_charged charged"
-	if [ "$RDS_STACK" = ours ]; then
-		_more=$(($(held connections) - _before))
-		echo "# connections: $_more held"
-		# Else there is nothing to charge, and nothing to give back.
-		check attack.connections.held test $_more -ge $((_number * 9 / 10))
-		check attack.connections.charged test "$_charged" -ge $((_slab / 10 * 9))
-	fi
-	end
-	judge attack.connections.gone wait_for 15 no_more_than connections "${_before:-0}"
-	echo "# connections: $((($(slab) * 1024 - _slab) / 1024)) KiB of slab afterwards"
+	_number=20000
+	check attack.connections.made connect_to $_number
+	sed 's/^/# connections: /' $out
+	[ "$RDS_STACK" = ours ] || return 0
+	read -r _ _more _slab _charged <<-EOF
+		$(grep ^more $out)
+	EOF
+	# Else there is nothing to charge, and nothing to give back.
+	check attack.connections.held test "$_more" -ge $((_number * 9 / 10))
+	check attack.connections.charged test "$_charged" -ge $((_slab / 10 * 9))
+	check attack.connections.gone test "$(sed -n 's/^gone //p' $out)" -le 15000
 }
 
 # messages NAME NUMBER SIZE EACH: a socket of a loopback address that never reads. The messages, of
@@ -62,7 +57,7 @@ connections() {
 # sender's cgroup pays for them; and all is well when the reader returns.
 messages() {
 	_kernel=$(charges kernel)
-	begin messages "$2" "$3" || LIB_FAILED=1
+	begin "$2" "$3" || LIB_FAILED=1
 	_got=$(sed -n 's/^holds //p' $out)
 	_held=$((_got * $4)) _charged=$(($(charges kernel) - _kernel))
 	echo "# messages.$1: $_got of $2 of $3 bytes, $_held bytes held, $_charged charged"
