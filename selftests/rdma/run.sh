@@ -51,6 +51,19 @@ stacks() {
 	if [ "$RDS_GUEST" = a ]; then echo "$_sa,$_sb"; else echo "$_sb,$_sa"; fi
 }
 
+# drivers TEST: the guests that drive TEST in turn. Only our stack ends idle connections and waits
+# for a receiver.
+drivers() {
+	for _d in a b; do
+		_sd=${RDS_STACKS%% *}
+		[ $_d = a ] || _sd=${RDS_STACKS##* }
+		case "$1/$_sd" in
+		held/intree*|idle/intree*) ;;
+		*) echo $_d ;;
+		esac
+	done
+}
+
 # ping PEER: ping PEER from this end's address of the family
 ping_peer() {
 	check "rdma.ping_v$fam" "$RDS_BIN/rds-probe" ping 10 "$_me" "$1" $((10000 * ${RDS_SLOW:-1}))
@@ -165,7 +178,7 @@ planned() {
 		case "$_what" in
 		ping)	_n=$_ping ;;
 		congestion)	_n=$_congestion ;;
-		*)	_n=2 ;;
+		*)	_n=$(drivers "$_what" | grep -c .) ;;
 		esac
 		for _f in $_fams; do
 			_sum=$((_sum + _n))
@@ -200,7 +213,7 @@ each() {
 			if [ "$_what" = ping ]; then ping_peer "$_you"; else congestion; fi
 			barrier "${_what}end$fam$port" 150
 		else
-			for _d in a b; do
+			for _d in $(drivers "$_what"); do
 				echo "# $_what over IPv$fam, driver $_d"
 				barrier "$_what$fam$_d$port" 90
 				# shellcheck disable=SC2086
