@@ -492,15 +492,13 @@ static bool conn_enter(struct rds_ss_conn *conn)
 
 	if (!maybe_get_net(sn->net))
 		return false;
-	if (atomic_inc_return(&sn->nr_conns) > READ_ONCE(sn->max_conns)) {
-		rds_ss_count(sn, RDS_SS_STAT_stream_limit, 1);
-		goto out_nr;
-	}
+	if (!rds_ss_share_enter(sn, conn->in_share))
+		goto out_net;
 	if (rds_ss_list_conn(conn))
 		return true;
 	rds_ss_count(sn, RDS_SS_STAT_stream_no_memory, 1);
-out_nr:
-	atomic_dec(&sn->nr_conns);
+	rds_ss_share_leave(sn, conn->in_share);
+out_net:
 	put_net(sn->net);
 	return false;
 }
@@ -510,7 +508,7 @@ static void conn_leave_net(struct rds_ss_conn *conn)
 	struct rds_ss_net *sn = conn->sn;
 
 	rds_ss_unlist_conn(conn);
-	atomic_dec(&sn->nr_conns);
+	rds_ss_share_leave(sn, conn->in_share);
 	put_net(sn->net);
 }
 
@@ -518,7 +516,7 @@ struct rds_ss_conn *rds_ss_conn_new(struct rds_ss_net *sn,
 				    struct rds_dev_domain *dom,
 				    const struct rds_dev_laddr *local,
 				    const struct in6_addr *remote,
-				    const struct rds_ss_want *want)
+				    const struct rds_ss_want *want, u8 share)
 {
 	struct rds_ss_conn *conn = kzalloc_obj(*conn, GFP_KERNEL_ACCOUNT);
 
@@ -528,6 +526,7 @@ struct rds_ss_conn *rds_ss_conn_new(struct rds_ss_net *sn,
 	}
 	conn->sn = sn;
 	conn->want = *want;
+	conn->in_share = share;
 	kref_init(&conn->ref);
 	INIT_LIST_HEAD(&conn->queue_node);
 	spin_lock_init(&conn->lock);

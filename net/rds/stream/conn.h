@@ -41,31 +41,10 @@
 #include "mem.h"
 #include "post.h"
 #include "tx.h"
+#include "want.h"
 
 struct rds_ss_listener;
 struct rds_ss_net;
-
-#define RDS_SS_SQ		32
-#define RDS_SS_RQ		64
-#define RDS_SS_IOMAP_MAX	128	/* of one page */
-#define RDS_SS_RQ_SET_MAX	512	/* by the option RDMA_RQSIZE */
-
-/**
- * struct rds_ss_want - what a connection begins with
- * @rq: receives that are announced
- * @sq: work requests of the send queue
- * @iomap: entries of the iomap table; updates of the peer are taken, and have
- *	no effect
- * @nodelay: TCP_NODELAY
- * @max_half: most bytes of a half of the memory for data
- */
-struct rds_ss_want {
-	u16	rq;
-	u16	sq;
-	u16	iomap;
-	bool	nodelay;
-	u32	max_half;
-};
 
 /**
  * struct rds_ss_conn - a connection
@@ -106,6 +85,7 @@ struct rds_ss_want {
  * @grow: bytes of a spare that the engine has asked for, or 0
  * @charged: bytes charged to @sk
  * @want: what it was made with
+ * @in_share: share of the namespace that it counts in
  * @early: room for early messages
  * @wire: see struct rds_ss_wire
  * @rx_post: place of the next receive that is posted, on iWARP
@@ -175,6 +155,7 @@ struct rds_ss_conn {
 	u32			grow;
 	u32			charged;
 	struct rds_ss_want	want;
+	u8			in_share;
 	struct rds_ss_early	*early;
 	struct rds_ss_wire	wire;
 	u32			rx_post;
@@ -210,14 +191,14 @@ extern struct workqueue_struct *rds_ss_wq;
 extern struct workqueue_struct *rds_ss_close_wq;
 
 /*
- * Make a connection at @dom, with the reference of its id and one for the
+ * Make a connection at @dom, which counts in @share, with the reference of its id and one for the
  * caller.  NULL: no memory, too many connections, or the device goes.
  */
 struct rds_ss_conn *rds_ss_conn_new(struct rds_ss_net *sn,
 				    struct rds_dev_domain *dom,
 				    const struct rds_dev_laddr *local,
 				    const struct in6_addr *remote,
-				    const struct rds_ss_want *want);
+				    const struct rds_ss_want *want, u8 share);
 
 static inline bool rds_ss_conn_tryget(struct rds_ss_conn *conn)
 {

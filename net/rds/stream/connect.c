@@ -3,7 +3,6 @@
  * bind(), connect() and names.  A socket whose attempt has failed can try
  * again: the next attempt is another connection.
  */
-#include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/sched/signal.h>
@@ -108,22 +107,6 @@ static bool attempt_own(struct rds_ss_sock *ss, struct rds_ss_conn *conn)
 	return good;
 }
 
-/*
- * Attempts of a user do not wait for those of another, unless both happen to be
- * of one share.  Root has its own, and 0 is for none (admit.c).
- */
-static u8 share_of(const struct sock *sk)
-{
-	kuid_t uid = READ_ONCE(sk->sk_uid);
-	static u32 secret __read_mostly;
-
-	net_get_random_once(&secret, sizeof(secret));
-	if (uid_eq(uid, GLOBAL_ROOT_UID))
-		return 1;
-	return 2 + reciprocal_scale(jhash_1word(__kuid_val(uid), secret),
-				    RDS_DEV_SHARES - 2);
-}
-
 static struct rds_ss_conn *attempt_new(struct rds_ss_sock *ss,
 				       const struct rds_ss_name *to,
 				       struct rds_dev_laddr *la)
@@ -136,13 +119,14 @@ static struct rds_ss_conn *attempt_new(struct rds_ss_sock *ss,
 	if (!dom)
 		return ERR_PTR(-EADDRNOTAVAIL);
 	want.max_half = rds_ss_sock_max_half(&ss->sk);
-	conn = rds_ss_conn_new(ss->sn, dom, la, &to->addr, &want);
+	conn = rds_ss_conn_new(ss->sn, dom, la, &to->addr, &want,
+			       want.shares.net);
 	rds_dev_domain_put(dom);
 	if (!conn)
 		return ERR_PTR(-ENOBUFS);
 	conn->active = true;
 	conn->id.lport = ss->local.port;
-	conn->id.share = share_of(&ss->sk);
+	conn->id.share = want.shares.dev;
 	if (attempt_own(ss, conn))
 		return conn;
 	rds_dev_id_forget(&conn->id);

@@ -20,6 +20,8 @@
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
 
+#include <net/rds/dev.h>
+
 #include "hosts.h"
 #include "wire.h"
 
@@ -34,6 +36,7 @@ struct ctl_table_header;
 	_(stream_backlog_full)	\
 	_(stream_wrong_device)	\
 	_(stream_limit)		\
+	_(stream_share_limit)	\
 	_(stream_no_memory)	\
 	_(stream_grown)		\
 	_(stream_orphan_late)	\
@@ -66,6 +69,7 @@ struct rds_ss_stats {
  * @stats: counters
  * @nr_conns: number of connections, of peers' requests and orphans too
  * @max_conns: sysctl max; most of them
+ * @shares: number of the connections of each share (share.h)
  * @orphan_ms: sysctl orphan_ms; time that a connection has to send what its
  *	closed socket left, in ms
  * @silent_ms: sysctl silent_ms; time that a message may be under way without an
@@ -90,6 +94,7 @@ struct rds_ss_net {
 	struct rds_ss_stats __percpu	*stats;
 	atomic_t			nr_conns;
 	unsigned int			max_conns;
+	atomic_t			shares[RDS_DEV_SHARES];
 	unsigned int			orphan_ms;
 	unsigned int			silent_ms;
 	struct ctl_table_header		*sysctl;

@@ -298,6 +298,7 @@ void rds_ss_sock_setup(struct sock *sk)
 	ss->sn = rds_ss_net(sock_net(sk));
 	ss->want.rq = RDS_SS_RQ;
 	ss->want.sq = RDS_SS_SQ;
+	ss->want.shares = rds_ss_shares_of_current(ss->sn);
 	ss->keep_idle = 7200;
 	ss->keep_intvl = 75;
 	ss->keep_cnt = 9;

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * For whom a stream is, so that no user takes all from the others.
+ *
+ * The parties that use streams are spread over shares by a hash with a secret.
+ * A share is a number below RDS_DEV_SHARES.  Root has one of its own, and
+ * requests of peers have one until they are accepted.  All but root's may have
+ * three quarters of the connections of a namespace.
+ *
+ * A user is a party.  All users of a user namespace below the one that counts
+ * are a single party, however many numbers it has: the user that made the user
+ * namespace or, if root did, as for a container, its own root.  For the
+ * attempts of a device the initial user namespace counts, for the connections
+ * of a network namespace that which owns it.
+ *
+ * Lifetime: a socket has the shares of the process that made it, or those of
+ * its listener; a connection those of its socket.
+ *
+ * Locks: none.  @rds_ss_conn.in_share is written by who makes the connection,
+ * before anybody else sees it, and by who accepts it, once.
+ */
+#ifndef _RDS_STREAM_SHARE_H
+#define _RDS_STREAM_SHARE_H
+
+#include <linux/types.h>
+
+struct rds_ss_net;
+
+#define RDS_SS_SHARE_PEERS	0
+#define RDS_SS_SHARE_ROOT	1
+
+/**
+ * struct rds_ss_shares - shares of a socket
+ * @dev: of attempts at a device
+ * @net: of the connections of its network namespace
+ */
+struct rds_ss_shares {
+	u8	dev;
+	u8	net;
+};
+
+/* Those of this process for sockets of @sn */
+struct rds_ss_shares rds_ss_shares_of_current(const struct rds_ss_net *sn);
+
+/*
+ * One connection more in @share of @sn.  False if that is too many, which is
+ * counted.
+ */
+bool rds_ss_share_enter(struct rds_ss_net *sn, u8 share);
+
+void rds_ss_share_leave(struct rds_ss_net *sn, u8 share);
+
+/* One connection goes to share @to, which may have more than its part. */
+void rds_ss_share_move(struct rds_ss_net *sn, u8 *share, u8 to);
+
+#endif
