@@ -26,6 +26,7 @@ QUESTION, ANSWER = b"a question, and nothing before it", b"an answer"
 SYSCTL = "/proc/sys/net/rds/stream/"
 # More attempts than may be under way at a device: 64 with a place, 256 slow ones
 CROWD = 400
+CLONE_NEWUSER = 0x10000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 JUDGED = bool(os.environ.get("RDS_JUDGED"))
 
@@ -477,27 +478,14 @@ class Cases:
     def silent_crowd(self):
         """Attempts of a user at silent peers do not hold up those of another user."""
         self.tries_rdma()
-        server, (here, there) = listening(self.peer), socket.socketpair()
-        child = os.fork()
-        if not child:
-            try:
-                self.other_user(there)
-            except Exception:  # pylint: disable=broad-except
-                traceback.print_exc()
-            finally:
-                os._exit(1)
-        there.close()
-        try:
+        server = listening(self.peer)
+        with beside(self.other_user) as (_, here):
             want(here.recv(10), b"%d" % CROWD, "attempts")
             s, took = dialled(self.peer, server.getsockname()[1])
             here.send(b"?")
             want(here.recv(10), b"%d" % CROWD, "attempts that have no result yet")
             want((carrier(s), carrier(talk(server, s))), (IB, IB), "carriers")
             quick(took, 0.5)
-        finally:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            here.close()
 
     def other_user(self, there):
         """Begins attempts and says how many, and when it is asked how many have no result, until killed"""
@@ -508,6 +496,59 @@ class Cases:
             p.register(s, select.POLLOUT)
         there.recv(1)
         there.send(b"%d" % (len(begun) - len(p.poll(0))))
+        signal.pause()
+
+    def silent_user_limit(self):
+        """A user leaves connections of the namespace to others,"""
+        self.leaves_some(False)
+
+    def silent_user_numbers(self):
+        """also with the numbers of a user namespace of its own."""
+        self.leaves_some(True)
+
+    def leaves_some(self, numbers):
+        self.tries_rdma()
+        wait_for(lambda: not stat("stream_connections"), "ends of connections")
+        setting("max", 16)
+        refused = stat("stream_share_limit")
+        try:
+            with beside(lambda there: self.takes_all(there, numbers)) as (child, here):
+                want(here.recv(10), b"map?", "the child")
+                if numbers:
+                    with open("/proc/%d/uid_map" % child, "w", encoding="ascii") as f:
+                        f.write("0 200000 100")
+                here.send(b"mapped")
+                want(here.recv(10), b"done", "the child")
+                want(stat("stream_connections"), 12, "connections of the user, of 16")
+                want(stat("stream_share_limit") - refused, 4, "attempts that were refused")
+                server = listening(self.peer)
+                s, _ = dialled(self.peer, server.getsockname()[1])
+                want((carrier(s), carrier(talk(server, s))), (IB, IB), "carriers")
+        finally:
+            setting("max", 4096)
+
+    def takes_all(self, there, numbers):
+        """Begins attempts as a user, perhaps each with another number, and keeps them until killed"""
+        os.setresuid(1000, 1000, 1000)
+        if numbers and LIBC.unshare(CLONE_NEWUSER):
+            raise OSError(ctypes.get_errno(), "unshare")
+        there.send(b"map?")
+        there.recv(10)
+        if numbers:
+            os.setresuid(0, 0, 0)
+        kept = []
+        for n in range(16):
+            if numbers:
+                os.seteuid(n)
+            s = opened(self.plain)
+            if numbers:
+                os.seteuid(0)
+            s.setsockopt(SOL_RDS, SO_RDS_TRANSPORT, IB)
+            s.setblocking(False)
+            want(s.connect_ex((another(self.plain, 6), 9)),
+                 errno.EINPROGRESS if n < 12 else errno.ENOBUFS, "attempt %d" % n)
+            kept.append(s)
+        there.send(b"done")
         signal.pause()
 
     def was_tried(self, n):
@@ -657,6 +698,27 @@ def changed(command, what, more=()):
         yield
     finally:
         subprocess.run([*command, "delete", *what], check=True)
+
+
+@contextlib.contextmanager
+def beside(call):
+    """A process that has call(), with a socket, until it is killed; its number and the other socket"""
+    here, there = socket.socketpair()
+    child = os.fork()
+    if not child:
+        try:
+            call(there)
+        except Exception:  # pylint: disable=broad-except
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    there.close()
+    try:
+        yield child, here
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        here.close()
 
 
 def opened_as(uid, addr):

@@ -141,6 +141,40 @@ static void limit(void)
 	over(&m);
 }
 
+/*
+ * Requests that wait to be accepted may be three quarters of that.  What is
+ * accepted counts for the user of the listener.
+ */
+static void limit_waiting(void)
+{
+	struct rogue r[14];
+	struct meet m;
+	int up = 0;
+
+	meet_begin(&m);
+	meet_listen(&m, 16);
+	setting("max", 16);
+	for (int i = 0; i < 13; i++) {
+		rogue_begin(&r[i], &env.peer);
+		if (rogue_dial(&r[i], &m.at))
+			up += rogue_answered(&r[i]);
+	}
+	WANT(up, 12);
+	WANT(counted("stream_share_limit"), 1);
+	WANT(counted("stream_limit"), 0);
+	m.fd = accept4(m.l, NULL, NULL, SOCK_CLOEXEC);
+	TRUE(m.fd >= 0);
+	rogue_begin(&r[13], &env.peer);
+	TRUE(rogue_dial(&r[13], &m.at));
+	TRUE(rogue_answered(&r[13]));
+	setting("max", 4096);
+	only(NULL);
+	TRUE(honest_goes_on());
+	for (int i = 0; i < 14; i++)
+		rogue_drop(&r[i]);
+	over(&m);
+}
+
 /* A peer that is asked, and does not answer in the time of an attempt */
 static void no_answer(void)
 {
@@ -172,6 +206,7 @@ const struct test crowd_tests[] = {
 	{ .name = "crowd", .run = crowd, .who = DIALS },
 	{ .name = "half_open", .run = half_open, .who = DIALS },
 	{ .name = "limit", .run = limit, .who = DIALS },
+	{ .name = "limit_waiting", .run = limit_waiting, .who = DIALS },
 	{ .name = "no_answer", .run = no_answer, .who = ANSWERS },
 	{ .name = "rejects", .run = rejects, .who = ANSWERS },
 	{ .name = NULL },
