@@ -63,6 +63,16 @@ void rds_ss_conn_close(struct rds_ss_conn *conn, int err)
 }
 
 /*
+ * Whether the peer's program hears of an end without RDS_SS_BYE.  A program of
+ * librdmacm does not: it goes on, and its close waits for an acknowledgement,
+ * over rxe for ever.  Over iWARP TCP tells its device.
+ */
+static bool conn_hears_end(const struct rds_ss_conn *conn)
+{
+	return conn->e.ours || conn->id.dev->props.iwarp;
+}
+
+/*
  * All is said.  A peer of librdmacm waits until its last message is
  * acknowledged, and a device that ends the connection may not do that any more:
  * rxe looks at the state between the completion of a message and its
@@ -76,7 +86,7 @@ static void conn_part(struct rds_ss_conn *conn)
 	/* Nothing is queued behind the end. */
 	if (conn->parting || conn->closing)
 		return;
-	if (conn->e.ours || conn->id.dev->props.iwarp) {
+	if (conn_hears_end(conn)) {
 		rds_ss_conn_close(conn, 0);
 		return;
 	}
@@ -253,15 +263,28 @@ void rds_ss_conn_tune(struct rds_ss_conn *conn, bool nodelay, bool cork)
 	rds_ss_pump(conn);
 }
 
+static void conn_orphan(struct rds_ss_conn *conn)
+{
+	unsigned long time = msecs_to_jiffies(READ_ONCE(conn->sn->orphan_ms));
+
+	lockdep_assert_held(&conn->lock);
+	if (!conn->closing && !conn->parting)
+		queue_delayed_work(rds_ss_wq, &conn->late_work, time);
+}
+
 void rds_ss_conn_leave(struct rds_ss_conn *conn, bool now)
 {
 	spin_lock_bh(&conn->lock);
-	if (!conn->up || now) {
+	if (!conn->up || (now && conn_hears_end(conn))) {
 		rds_ss_conn_close(conn, 0);
 	} else {
+		if (now)
+			rds_ss_drop(&conn->e);
 		rds_ss_tune(&conn->e, true, false);
 		rds_ss_on(&conn->e, RDS_SS_EV_CLOSE);
 		rds_ss_pump(conn);
+		if (now)
+			conn_orphan(conn);
 	}
 	spin_unlock_bh(&conn->lock);
 	rds_ss_pumped(conn);
@@ -269,11 +292,8 @@ void rds_ss_conn_leave(struct rds_ss_conn *conn, bool now)
 
 void rds_ss_conn_orphan(struct rds_ss_conn *conn)
 {
-	unsigned long time = msecs_to_jiffies(READ_ONCE(conn->sn->orphan_ms));
-
 	spin_lock_bh(&conn->lock);
-	if (!conn->closing && !conn->parting)
-		queue_delayed_work(rds_ss_wq, &conn->late_work, time);
+	conn_orphan(conn);
 	spin_unlock_bh(&conn->lock);
 }
 

@@ -191,8 +191,9 @@ extern struct workqueue_struct *rds_ss_wq;
 extern struct workqueue_struct *rds_ss_close_wq;
 
 /*
- * Make a connection at @dom, which counts in @share, with the reference of its id and one for the
- * caller.  NULL: no memory, too many connections, or the device goes.
+ * Make a connection at @dom, which counts in @share, with the reference of its
+ * id and one for the caller.  NULL: no memory, too many connections, or the
+ * device goes.
  */
 struct rds_ss_conn *rds_ss_conn_new(struct rds_ss_net *sn,
 				    struct rds_dev_domain *dom,
@@ -220,7 +221,8 @@ bool rds_ss_conn_own(struct rds_ss_conn *conn, struct sock *sk);
 void rds_ss_conn_close(struct rds_ss_conn *conn, int err);
 
 /*
- * The program has closed the socket: what is queued is sent.  @now: it is not.
+ * The program has closed the socket: what is queued is sent.  @now: it is not,
+ * and the connection waits for nothing but a peer that would not hear of that.
  * _orphan: and waits for that no more, so it has orphan_ms left.
  */
 void rds_ss_conn_leave(struct rds_ss_conn *conn, bool now);

@@ -256,6 +256,11 @@ bool rds_ss_append(struct rds_ss_engine *e, u32 bytes)
 	return true;
 }
 
+void rds_ss_drop(struct rds_ss_engine *e)
+{
+	e->queued = 0;
+}
+
 void rds_ss_tune(struct rds_ss_engine *e, bool nodelay, bool cork)
 {
 	e->depth = nodelay ? RDS_SS_DEPTH_NODELAY : RDS_SS_DEPTH;

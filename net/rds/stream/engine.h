@@ -250,6 +250,9 @@ u32 rds_ss_grow(struct rds_ss_engine *e);
 /* @bytes were queued by the program: false if none may be, or too many are. */
 bool rds_ss_append(struct rds_ss_engine *e, u32 bytes);
 
+/* What is queued is not sent. */
+void rds_ss_drop(struct rds_ss_engine *e);
+
 /*
  * TCP_NODELAY and TCP_CORK.  A cork holds what is less than RDS_SS_RUSH for
  * ever: a caller that can keep no more bytes, or has kept them for long, takes
