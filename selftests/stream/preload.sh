@@ -14,7 +14,7 @@
 
 dev=$1
 work=/run/preload
-programs=${RDS_ARGS:-nc nct socat iperf reverse echo}
+programs=${RDS_ARGS:-nc nct socat iperf reverse unread echo}
 size=1000003
 # Attempts of each program and role; odd ones take IPv6
 tries=${TRIES:-2}
@@ -24,7 +24,9 @@ LIBRSPRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
 roles() {
 	case "$1 $2" in
 	"control nc"|"control socat"|"control echo"|"control iperf"|"control reverse")	;;
+	"control unread")	;;
 	"preload nc"|"preload socat"|"preload echo"|"preload iperf"|"preload reverse")	echo a ;;
+	"preload unread")	echo a ;;
 	*)		echo a b ;;
 	esac
 }
@@ -80,6 +82,16 @@ iperf_client() { under iperf3 -c "$you" -p $port -P 2 -n $size -l 16K; }
 reverse_server() { iperf_server; }
 reverse_client() { under iperf3 -c "$you" -p $port -P 2 -n $size -l 16K -R; }
 
+# The server reads a part and ends. The client, which is for rsockets, hears of that, and its close
+# does not wait for the server.
+unread_server() {
+	under python3 -c 'import socket, sys
+s = socket.create_server((sys.argv[1], int(sys.argv[2])), family=int(sys.argv[3]))
+c, _ = s.accept()
+sys.exit(not c.recv(1000))' "$me" $port $((fam == 4 ? 2 : 10))
+}
+unread_client() { timeout -k 5 $limit "$RDS_BIN/rds-unread" "$you" $port; }
+
 # The server is on AF_RDS.
 echo_server() { timeout -k 5 $limit "$RDS_BIN/rds-echo" server -p -n 1 "$me" $port; }
 echo_client() {
@@ -108,7 +120,9 @@ carried() {
 	if [ $program = nc ]; then
 		[ $_c = 0 ] && [ $_t = $tries ]
 	else
-		[ $_c -ge $tries ] && [ $_b -ge $((tries * size)) ] && [ $_t = 0 ]
+		_whole=$size
+		[ $program != unread ] || _whole=1000
+		[ $_c -ge $tries ] && [ $_b -ge $((tries * _whole)) ] && [ $_t = 0 ]
 	fi
 }
 
