@@ -127,8 +127,9 @@ share_apart() { crowd 1 && wait_at_most 160 && talk_share; }
 shares_first() { beside share_first; }
 share_first() { crowd 0 && wait_at_most 80 && talk_share; }
 
-# One that is the second of its share, which has the first place in vain, gets the place of a slow one.
-shares_turns() { beside share_turn; }
+# One that is the second of its share, which has the first place in vain, gets the place of a slow one:
+# before all slow ones are under way, and 80 are left.
+shares_turns() { beside share_turn && [ "$_waits" -gt 80 ]; }
 share_turn() { crowd 0 && ask "$RDS_SELF4" 10.77.0.1 1 2 && talk_share; }
 
 # A share has three quarters of the 512 late ids, with what is under way, and leaves the others to dial.
