@@ -47,6 +47,17 @@ static void shut_conn(struct sock *sk, struct rds_ss_conn *conn, int how)
 	rds_ss_pumped(conn);
 }
 
+/*
+ * Without a word, also if it has come up by now: there may be a reader, who
+ * looks at memory that goes when bye is said.
+ */
+static void give_up(struct rds_ss_conn *conn)
+{
+	spin_lock_bh(&conn->lock);
+	rds_ss_conn_close(conn, 0);
+	spin_unlock_bh(&conn->lock);
+}
+
 /* As TCP does: a listener listens no more, and an attempt is given up. */
 static int shut_other(struct socket *sock, struct rds_ss_conn *conn, int how)
 {
@@ -63,7 +74,7 @@ static int shut_other(struct socket *sock, struct rds_ss_conn *conn, int how)
 	}
 	if (conn && READ_ONCE(sock->sk->sk_state) == TCP_SYN_SENT) {
 		rds_ss_rule_give_up(ss, conn);
-		rds_ss_conn_leave(conn, true);
+		give_up(conn);
 		return 0;
 	}
 	return l ? 0 : -ENOTCONN;
@@ -121,9 +132,9 @@ static void linger(struct sock *sk, struct rds_ss_conn *conn)
 
 /*
  * Bytes that nobody will read, or a linger time of 0, end the connection at
- * once, as with TCP: the peer gets ECONNRESET.
+ * once, as with TCP: the peer gets ECONNRESET.  Returns whether they do.
  */
-static void close_conn(struct sock *sk, struct rds_ss_conn *conn)
+static bool close_conn(struct sock *sk, struct rds_ss_conn *conn)
 {
 	bool now = (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime) ||
 		   rds_ss_sock_unread(rds_ss_sk(sk), conn);
@@ -132,6 +143,7 @@ static void close_conn(struct sock *sk, struct rds_ss_conn *conn)
 	if (READ_ONCE(sk->sk_state) == TCP_SYN_SENT)
 		rds_ss_rule_give_up(rds_ss_sk(sk), conn);
 	rds_ss_conn_leave(conn, now);
+	return now;
 }
 
 void rds_ss_sock_part(struct rds_ss_sock *ss)
@@ -146,16 +158,19 @@ void rds_ss_sock_part(struct rds_ss_sock *ss)
 	rds_ss_conn_put(conn);
 }
 
-/* The socket keeps its connection, which wakes who lingers. */
-static void close_begin(struct sock *sk, struct rds_ss_sock *ss)
+/*
+ * The socket keeps its connection, which wakes who lingers.  Returns whether
+ * there is nothing to linger for.
+ */
+static bool close_begin(struct sock *sk, struct rds_ss_sock *ss)
 {
 	struct rds_ss_listener *l = rds_ss_sock_listener(ss);
 
 	if (l)
 		rds_ss_listener_end(l);
 	RCU_INIT_POINTER(ss->listener, NULL);
-	if (rds_ss_sock_owned(ss))
-		close_conn(sk, rds_ss_sock_owned(ss));
+	return !rds_ss_sock_owned(ss) ||
+	       close_conn(sk, rds_ss_sock_owned(ss));
 }
 
 static void close_end(struct sock *sk, struct rds_ss_sock *ss)
@@ -173,14 +188,15 @@ int rds_ss_release(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 	struct rds_ss_conn *conn;
+	bool now;
 
 	if (!sk)
 		return 0;
 	lock_sock(sk);
-	close_begin(sk, rds_ss_sk(sk));
+	now = close_begin(sk, rds_ss_sk(sk));
 	release_sock(sk);
 	conn = rds_ss_sock_conn(rds_ss_sk(sk));
-	if (conn && lingers(sk))
+	if (conn && !now && lingers(sk))
 		linger(sk, conn);
 	if (conn) {
 		rds_ss_conn_orphan(conn);
