@@ -512,12 +512,12 @@ static bool conn_enter(struct rds_ss_conn *conn)
 
 	if (!maybe_get_net(sn->net))
 		return false;
-	if (!rds_ss_share_enter(sn, conn->in_share))
+	if (!rds_ss_share_enter(sn, conn->in_share, conn->is_request))
 		goto out_net;
 	if (rds_ss_list_conn(conn))
 		return true;
 	rds_ss_count(sn, RDS_SS_STAT_stream_no_memory, 1);
-	rds_ss_share_leave(sn, conn->in_share);
+	rds_ss_share_leave(sn, conn->in_share, conn->is_request);
 out_net:
 	put_net(sn->net);
 	return false;
@@ -528,7 +528,7 @@ static void conn_leave_net(struct rds_ss_conn *conn)
 	struct rds_ss_net *sn = conn->sn;
 
 	rds_ss_unlist_conn(conn);
-	rds_ss_share_leave(sn, conn->in_share);
+	rds_ss_share_leave(sn, conn->in_share, conn->is_request);
 	put_net(sn->net);
 }
 
@@ -536,7 +536,8 @@ struct rds_ss_conn *rds_ss_conn_new(struct rds_ss_net *sn,
 				    struct rds_dev_domain *dom,
 				    const struct rds_dev_laddr *local,
 				    const struct in6_addr *remote,
-				    const struct rds_ss_want *want, u8 share)
+				    const struct rds_ss_want *want,
+				    bool request)
 {
 	struct rds_ss_conn *conn = kzalloc_obj(*conn, GFP_KERNEL_ACCOUNT);
 
@@ -546,7 +547,8 @@ struct rds_ss_conn *rds_ss_conn_new(struct rds_ss_net *sn,
 	}
 	conn->sn = sn;
 	conn->want = *want;
-	conn->in_share = share;
+	conn->in_share = want->shares.net;
+	conn->is_request = request;
 	kref_init(&conn->ref);
 	INIT_LIST_HEAD(&conn->queue_node);
 	spin_lock_init(&conn->lock);

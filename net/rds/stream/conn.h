@@ -86,6 +86,7 @@ struct rds_ss_net;
  * @charged: bytes charged to @sk
  * @want: what it was made with
  * @in_share: share of the namespace that it counts in
+ * @is_request: it counts as a request that is not accepted, too
  * @early: room for early messages
  * @wire: see struct rds_ss_wire
  * @rx_post: place of the next receive that is posted, on iWARP
@@ -156,6 +157,7 @@ struct rds_ss_conn {
 	u32			charged;
 	struct rds_ss_want	want;
 	u8			in_share;
+	bool			is_request;
 	struct rds_ss_early	*early;
 	struct rds_ss_wire	wire;
 	u32			rx_post;
@@ -191,15 +193,15 @@ extern struct workqueue_struct *rds_ss_wq;
 extern struct workqueue_struct *rds_ss_close_wq;
 
 /*
- * Make a connection at @dom, which counts in @share, with the reference of its
- * id and one for the caller.  NULL: no memory, too many connections, or the
- * device goes.
+ * Make a connection at @dom, with the reference of its id and one for the
+ * caller.  NULL: no memory, too many connections, or the device goes.
  */
 struct rds_ss_conn *rds_ss_conn_new(struct rds_ss_net *sn,
 				    struct rds_dev_domain *dom,
 				    const struct rds_dev_laddr *local,
 				    const struct in6_addr *remote,
-				    const struct rds_ss_want *want, u8 share);
+				    const struct rds_ss_want *want,
+				    bool request);
 
 static inline bool rds_ss_conn_tryget(struct rds_ss_conn *conn)
 {

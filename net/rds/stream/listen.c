@@ -143,7 +143,7 @@ static bool request_begin(struct rds_ss_listener *l,
 	if (!rds_family_peer(local.net, &local.addr, &remote.addr))
 		return false;
 	conn = rds_ss_conn_new(l->sn, dom, &local, &remote.addr, &l->want,
-			       RDS_SS_SHARE_PEERS);
+			       true);
 	if (!conn)
 		return false;
 	conn->peer = *peer;
@@ -484,7 +484,7 @@ static int accept_give(struct sock *sk, struct rds_ss_conn *conn)
 		err = -ENOBUFS;
 	} else {
 		rcu_assign_pointer(ss->conn, conn);
-		rds_ss_share_move(ss->sn, &conn->in_share, ss->want.shares.net);
+		rds_ss_share_accepted(ss->sn, &conn->is_request);
 		rds_ss_tune(&conn->e, ss->want.nodelay, ss->cork);
 		rds_ss_conn_tell(conn, sk);
 	}

@@ -18,22 +18,28 @@ static bool is_root(struct user_namespace *base, kuid_t uid)
 	       uid_eq(uid, make_kuid(base, 0));
 }
 
-/* Whom all users of @ns are, which is directly below @base */
-static kuid_t party_of(struct user_namespace *base, struct user_namespace *ns)
+/*
+ * Who @uid of @ns is, which is directly below @base.  What has no root of its
+ * own, as a sandbox that maps its user alone, leaves the user what it is.
+ */
+static kuid_t party_of(struct user_namespace *base, struct user_namespace *ns,
+		       kuid_t uid)
 {
 	kuid_t root = make_kuid(ns, 0);
 
-	return is_root(base, ns->owner) && uid_valid(root) ? root : ns->owner;
+	if (!is_root(base, ns->owner))
+		return ns->owner;
+	return uid_valid(root) && !is_root(base, root) ? root : uid;
 }
 
-/* Who this process is for @base; itself, if it is not below it */
+/* Who this process is for @base, or for all, if it is not below @base */
 static kuid_t current_party(struct user_namespace *base)
 {
 	struct user_namespace *ns = current_user_ns();
 	kuid_t uid = current_euid();
 
 	for (; ns != base && ns->parent; ns = ns->parent)
-		uid = party_of(base, ns);
+		uid = party_of(base, ns, uid);
 	return uid;
 }
 
@@ -65,30 +71,42 @@ static bool share_is_full(const struct rds_ss_net *sn, u8 share,
 	return share != RDS_SS_SHARE_ROOT && nr > most - most / 4;
 }
 
-bool rds_ss_share_enter(struct rds_ss_net *sn, u8 share)
+static bool enter(struct rds_ss_net *sn, u8 share)
+{
+	if (!share_is_full(sn, share, atomic_inc_return(&sn->shares[share])))
+		return true;
+	rds_ss_count(sn, RDS_SS_STAT_stream_share_limit, 1);
+	atomic_dec(&sn->shares[share]);
+	return false;
+}
+
+bool rds_ss_share_enter(struct rds_ss_net *sn, u8 share, bool request)
 {
 	if (atomic_inc_return(&sn->nr_conns) > READ_ONCE(sn->max_conns)) {
 		rds_ss_count(sn, RDS_SS_STAT_stream_limit, 1);
 		goto out_nr;
 	}
-	if (!share_is_full(sn, share, atomic_inc_return(&sn->shares[share])))
+	if (!enter(sn, share))
+		goto out_nr;
+	if (!request || enter(sn, RDS_SS_SHARE_PEERS))
 		return true;
-	rds_ss_count(sn, RDS_SS_STAT_stream_share_limit, 1);
 	atomic_dec(&sn->shares[share]);
 out_nr:
 	atomic_dec(&sn->nr_conns);
 	return false;
 }
 
-void rds_ss_share_leave(struct rds_ss_net *sn, u8 share)
+void rds_ss_share_leave(struct rds_ss_net *sn, u8 share, bool request)
 {
+	if (request)
+		atomic_dec(&sn->shares[RDS_SS_SHARE_PEERS]);
 	atomic_dec(&sn->shares[share]);
 	atomic_dec(&sn->nr_conns);
 }
 
-void rds_ss_share_move(struct rds_ss_net *sn, u8 *share, u8 to)
+void rds_ss_share_accepted(struct rds_ss_net *sn, bool *request)
 {
-	atomic_inc(&sn->shares[to]);
-	atomic_dec(&sn->shares[*share]);
-	*share = to;
+	if (*request)
+		atomic_dec(&sn->shares[RDS_SS_SHARE_PEERS]);
+	*request = false;
 }
