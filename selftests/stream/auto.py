@@ -27,6 +27,8 @@ QUESTION, ANSWER = b"a question, and nothing before it", b"an answer"
 # More attempts than may be under way at a device: 64 with a place, 256 slow ones
 CROWD = 400
 CLONE_NEWUSER = 0x10000000
+# What root writes for a user namespace that user 1000 has made, or root for that user
+MAPS = {"numbers": "0 200000 100", "sandbox": "1000 1000 1"}
 JUDGED = bool(os.environ.get("RDS_JUDGED"))
 
 
@@ -425,23 +427,31 @@ class Cases:
 
     def silent_user_limit(self):
         """A user leaves connections of the namespace to others,"""
-        self.leaves_some(False)
+        self.leaves_some("plain")
 
     def silent_user_numbers(self):
-        """also with the numbers of a user namespace of its own."""
-        self.leaves_some(True)
+        """also with the numbers of a user namespace of its own,"""
+        self.leaves_some("numbers")
 
-    def leaves_some(self, numbers):
+    def silent_user_sandbox(self):
+        """in one that root has made and that has no root,"""
+        self.leaves_some("sandbox")
+
+    def silent_user_pairs(self):
+        """or by both ends of a connection."""
+        self.leaves_some("pairs")
+
+    def leaves_some(self, way):
         self.tries_rdma()
         wait_for(lambda: not stat("stream_connections"), "ends of connections")
         setting("max", 16)
         refused = stat("stream_share_limit")
         try:
-            with beside(lambda there: self.takes_all(there, numbers)) as (child, here):
+            with beside(lambda there: self.takes_all(there, way)) as (child, here):
                 want(here.recv(10), b"map?", "the child")
-                if numbers:
+                if way in MAPS:
                     with open("/proc/%d/uid_map" % child, "w", encoding="ascii") as f:
-                        f.write("0 200000 100")
+                        f.write(MAPS[way])
                 here.send(b"mapped")
                 want(here.recv(10), b"done", "the child")
                 want(stat("stream_connections"), 12, "connections of the user, of 16")
@@ -452,26 +462,25 @@ class Cases:
         finally:
             setting("max", 4096)
 
-    def takes_all(self, there, numbers):
+    def takes_all(self, there, way):
         """Begins attempts as a user, perhaps each with another number, and keeps them until killed"""
-        os.setresuid(1000, 1000, 1000)
-        if numbers and LIBC.unshare(CLONE_NEWUSER):
-            raise OSError(ctypes.get_errno(), "unshare")
-        there.send(b"map?")
-        there.recv(10)
-        if numbers:
-            os.setresuid(0, 0, 0)
-        kept = []
-        for n in range(16):
+        become(there, way)
+        kept, to, numbers = [], (another(self.plain, 6), 9), way == "numbers"
+        if way == "pairs":
+            kept.append(listening(self.peer))
+            to = kept[0].getsockname()[:2]
+        # Of a pair either end counts.
+        most = 6 if way == "pairs" else 12
+        for n in range(most + 4):
             if numbers:
                 os.seteuid(n)
             s = opened(self.plain)
             if numbers:
                 os.seteuid(0)
             s.setsockopt(SOL_RDS, SO_RDS_TRANSPORT, IB)
-            s.setblocking(False)
-            want(s.connect_ex((another(self.plain, 6), 9)),
-                 errno.EINPROGRESS if n < 12 else errno.ENOBUFS, "attempt %d" % n)
+            s.setblocking(way == "pairs")
+            good = 0 if way == "pairs" else errno.EINPROGRESS
+            want(s.connect_ex(to), good if n < most else errno.ENOBUFS, "attempt %d" % n)
             kept.append(s)
         there.send(b"done")
         signal.pause()
@@ -630,6 +639,20 @@ def tcp_at(addr, port):
         return 0
     except OSError as e:
         return e.errno
+
+
+def become(there, way):
+    """User 1000, in a user namespace if it has a map, which the other end writes"""
+    if way != "sandbox":
+        os.setresuid(1000, 1000, 1000)
+    if way in MAPS and LIBC.unshare(CLONE_NEWUSER):
+        raise OSError(ctypes.get_errno(), "unshare")
+    there.send(b"map?")
+    there.recv(10)
+    if way == "numbers":
+        os.setresuid(0, 0, 0)
+    elif way == "sandbox":
+        os.setresuid(1000, 1000, 1000)
 
 
 def another(addr, n):

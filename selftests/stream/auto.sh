@@ -33,8 +33,8 @@ no_mpa() {
 }
 
 # Cases that have nothing to show there do not run: auto.py says why.
-cases=$((2 * 32 - 1))
-[ "$dev" != siw ] || cases=$((2 * 32 - 18))
+cases=$((2 * 34 - 1))
+[ "$dev" != siw ] || cases=$((2 * 34 - 22))
 plan $((4 + cases + STREAM_LEFT_PLAN))
 stream_device "$dev" && ok stream.device || { not_ok stream.device "see above"; exit 1; }
 stream_module && ok stream.module || { not_ok stream.module "see above"; exit 1; }
