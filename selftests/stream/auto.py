@@ -27,7 +27,7 @@ QUESTION, ANSWER = b"a question, and nothing before it", b"an answer"
 # More attempts than may be under way at a device: 64 with a place, 256 slow ones
 CROWD = 400
 CLONE_NEWUSER = 0x10000000
-# What root writes for a user namespace that user 1000 has made, or root for that user
+# uid_map of a user namespace that user 1000 has made, and of one that root has made for that user
 MAPS = {"numbers": "0 200000 100", "sandbox": "1000 1000 1"}
 JUDGED = bool(os.environ.get("RDS_JUDGED"))
 
@@ -426,19 +426,19 @@ class Cases:
         signal.pause()
 
     def silent_user_limit(self):
-        """A user leaves connections of the namespace to others,"""
+        """A user leaves connections of the namespace to others."""
         self.leaves_some("plain")
 
     def silent_user_numbers(self):
-        """also with the numbers of a user namespace of its own,"""
+        """So does a user with the numbers of a user namespace of its own."""
         self.leaves_some("numbers")
 
     def silent_user_sandbox(self):
-        """in one that root has made and that has no root,"""
+        """So does a user in a user namespace without a root, which root has made."""
         self.leaves_some("sandbox")
 
     def silent_user_pairs(self):
-        """or by both ends of a connection."""
+        """So does a user who has both ends of each connection."""
         self.leaves_some("pairs")
 
     def leaves_some(self, way):

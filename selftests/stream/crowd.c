@@ -116,22 +116,31 @@ static void half_open(void)
 	over(&n);
 }
 
+/* How many of @n peers are answered */
+static int answered(struct rogue *r, int n, const struct meet *m)
+{
+	int up = 0;
+
+	for (int i = 0; i < n; i++) {
+		rogue_begin(&r[i], &env.peer);
+		if (rogue_dial(&r[i], &m->at))
+			up += rogue_answered(&r[i]);
+	}
+	return up;
+}
+
 /* There are no more connections than net.rds.stream.max. */
 static void limit(void)
 {
 	struct rogue r[6];
 	struct meet m;
-	int up = 0;
+	int up;
 
 	meet_begin(&m);
 	meet_listen(&m, 16);
 	/* Those of the honest stream are two. */
 	setting("max", 2 + 4);
-	for (int i = 0; i < 6; i++) {
-		rogue_begin(&r[i], &env.peer);
-		if (rogue_dial(&r[i], &m.at))
-			up += rogue_answered(&r[i]);
-	}
+	up = answered(r, 6, &m);
 	setting("max", 4096);
 	WANT(up, 4);
 	WANT(counted("stream_connections"), 4);
@@ -142,23 +151,19 @@ static void limit(void)
 }
 
 /*
- * Requests that wait to be accepted may be three quarters of that.  What is
- * accepted counts for the user of the listener.
+ * Three quarters of net.rds.stream.max may be requests.  What is accepted is no
+ * request any more.
  */
 static void limit_waiting(void)
 {
 	struct rogue r[14];
 	struct meet m;
-	int up = 0;
+	int up;
 
 	meet_begin(&m);
 	meet_listen(&m, 16);
 	setting("max", 16);
-	for (int i = 0; i < 13; i++) {
-		rogue_begin(&r[i], &env.peer);
-		if (rogue_dial(&r[i], &m.at))
-			up += rogue_answered(&r[i]);
-	}
+	up = answered(r, 13, &m);
 	WANT(up, 12);
 	WANT(counted("stream_share_limit"), 1);
 	WANT(counted("stream_limit"), 0);

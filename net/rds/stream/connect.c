@@ -119,8 +119,7 @@ static struct rds_ss_conn *attempt_new(struct rds_ss_sock *ss,
 	if (!dom)
 		return ERR_PTR(-EADDRNOTAVAIL);
 	want.max_half = rds_ss_sock_max_half(&ss->sk);
-	conn = rds_ss_conn_new(ss->sn, dom, la, &to->addr, &want,
-			       false);
+	conn = rds_ss_conn_new(ss->sn, dom, la, &to->addr, &want, false);
 	rds_dev_domain_put(dom);
 	if (!conn)
 		return ERR_PTR(-ENOBUFS);

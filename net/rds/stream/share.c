@@ -19,8 +19,9 @@ static bool is_root(struct user_namespace *base, kuid_t uid)
 }
 
 /*
- * Who @uid of @ns is, which is directly below @base.  What has no root of its
- * own, as a sandbox that maps its user alone, leaves the user what it is.
+ * Who @uid of @ns is for the parent of @ns.  A user namespace of root's without
+ * a root of its own, as of a sandbox that maps its user alone, leaves the user
+ * what it is.
  */
 static kuid_t party_of(struct user_namespace *base, struct user_namespace *ns,
 		       kuid_t uid)
@@ -32,7 +33,10 @@ static kuid_t party_of(struct user_namespace *base, struct user_namespace *ns,
 	return uid_valid(root) && !is_root(base, root) ? root : uid;
 }
 
-/* Who this process is for @base, or for all, if it is not below @base */
+/*
+ * Who this process is for @base: the user namespace that is directly below
+ * counts.  A process that is not below @base is who it is for the host.
+ */
 static kuid_t current_party(struct user_namespace *base)
 {
 	struct user_namespace *ns = current_user_ns();

@@ -27,7 +27,8 @@
 
 struct rds_ss_net;
 
-#define RDS_SS_SHARE_PEERS	0
+/* Of connections; the others are those of rds_dev_id.share */
+#define RDS_SS_SHARE_PEERS	0	/* requests that are not accepted */
 #define RDS_SS_SHARE_ROOT	1
 
 /**
@@ -40,15 +41,16 @@ struct rds_ss_shares {
 	u8	net;
 };
 
-/* Those of this process for sockets of @sn */
+/* Shares of this process for its sockets of @sn */
 struct rds_ss_shares rds_ss_shares_of_current(const struct rds_ss_net *sn);
 
 /*
- * One connection more in @share of @sn; @request: it is one.  False if that
- * is too many, which is counted.
+ * One connection more in @share of @sn; @request: a peer asks for it.  False if
+ * that is one too many, which is counted.
  */
 bool rds_ss_share_enter(struct rds_ss_net *sn, u8 share, bool request);
 
+/* That connection has ended. */
 void rds_ss_share_leave(struct rds_ss_net *sn, u8 share, bool request);
 
 /* A request was accepted, and waits no more. */
